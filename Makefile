@@ -36,7 +36,7 @@ format: $(VENV)/.setup ## Formats Rust and Python, and applies the safe fixes of
 	@$(BIN)/ruff format --quiet .
 
 .PHONY: demo
-demo: build ## Builds, serves an example and shows it answering (DEMO=fastapi_app: the chat; stops by itself without a terminal or with DEMO_ONCE=1)
+demo: build ## Builds, serves an example and shows it answering (DEMO=fastapi_app: the chat; DEMO_TLS=1: over TLS; stops by itself without a terminal or with DEMO_ONCE=1)
 	@$(BIN)/python scripts/demo.py
 
 .PHONY: test

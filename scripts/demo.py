@@ -4,17 +4,22 @@ With a terminal it goes on serving until Ctrl-C. Without one, or with DEMO_ONCE=
 DEMO chooses the example: flask_hello, tornado_app, aiohttp_app, or fastapi_app, whose chat a browser can then open.
 kafka_flush is served twice under load, as it comes and with a cure, and the figures of both are shown.
 PORT chooses the port; without it 8000, or any free one when 8000 is taken.
+DEMO_TLS=1 serves over TLS, with a certificate that is made on the spot and removed at the end.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,17 +57,41 @@ def main() -> int:
         return compare(name, COMPARED[name])
     if name not in EXAMPLES:
         raise SystemExit(f"DEMO={name}: choose one of {', '.join((*EXAMPLES, *COMPARED))}")
+    with certificate_if(os.environ.get("DEMO_TLS") == "1") as certificate:
+        return show(name, certificate, once)
+
+
+@contextlib.contextmanager
+def certificate_if(wanted: bool) -> Iterator[str | None]:
+    """A file with a certificate for localhost and its key."""
+    if not wanted:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="tricorn-demo-") as directory:
+        file = f"{directory}/dev.pem"
+        print(f"== Making a certificate:  tricorn dev-cert --out {file}", flush=True)
+        subprocess.run(
+            [sys.executable, "-m", "tricorn", "dev-cert", "--out", file], check=True, stdout=subprocess.DEVNULL
+        )
+        yield file
+
+
+def show(name: str, certificate: str | None, once: bool) -> int:
+    """Serves the example; `once`: until it has answered."""
     options, page = EXAMPLES[name]
     port = choose_port()
+    scheme, trust = ("http", "") if certificate is None else ("https", f"--cacert {certificate} ")
+    if certificate is not None:
+        options = f"--certfile {certificate} {options}"
     server = serve(name, port, options, once)
     try:
-        answer = first_answer(server, port, page)
+        answer = first_answer(server, port, page, certificate)
         if answer is None:
             return server.poll() or 1
-        print(f"\n$ curl -i http://127.0.0.1:{port}{page}\n{answer.rstrip()}\n", flush=True)
+        print(f"\n$ curl -i {trust}{scheme}://127.0.0.1:{port}{page}\n{answer.rstrip()}\n", flush=True)
         if once:
             return stop(server)
-        print(f"It is serving at http://127.0.0.1:{port}/ now. Ctrl-C stops it.", flush=True)
+        print(f"It is serving at {scheme}://127.0.0.1:{port}/ now. Ctrl-C stops it.", flush=True)
         return server.wait()
     except KeyboardInterrupt:
         # The terminal sent the signal to the server too.
@@ -143,7 +172,7 @@ def choose_port() -> int:
     raise SystemExit("no free port on 127.0.0.1")
 
 
-def first_answer(server: subprocess.Popen[bytes], port: int, page: str) -> str | None:
+def first_answer(server: subprocess.Popen[bytes], port: int, page: str, certificate: str | None = None) -> str | None:
     """Status line, headers and body of the page, as soon as the server is up."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
@@ -151,15 +180,19 @@ def first_answer(server: subprocess.Popen[bytes], port: int, page: str) -> str |
             print(f"The server left with exit status {server.returncode} before it answered.", file=sys.stderr)
             return None
         try:
-            return get(port, page)
+            return get(port, page, certificate)
         except OSError:
             time.sleep(0.1)
     print(f"No answer within {START_SECONDS} s.", file=sys.stderr)
     return None
 
 
-def get(port: int, page: str) -> str:
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+def get(port: int, page: str, certificate: str | None) -> str:
+    with contextlib.ExitStack() as stack:
+        connection = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=5))
+        if certificate is not None:
+            context = ssl.create_default_context(cafile=certificate)
+            connection = stack.enter_context(context.wrap_socket(connection, server_hostname="127.0.0.1"))
         connection.sendall(f"GET {page} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n".encode())
         received = b""
         while chunk := connection.recv(65536):

@@ -25,6 +25,11 @@ ERRORS = ("ConfigError", "BindError", "AppImportError", "BootError", "TricornErr
 ANY = "…"
 
 CARRIED: dict[str, tuple[str, ...]] = {
+    "arbiter/certificates.py:Certificates._publish": (),  # the core's, of a file
+    "arbiter/certificates.py:Certificates._take": ("arbiter/certificates.py:_warnings",),
+    "arbiter/certificates.py:Certificates._warn_of_ends": ("arbiter/certificates.py:ends",),
+    "arbiter/certificates.py:check": (),
+    "arbiter/certificates.py:make": ("config/tls.py:plan", "config/ciphers.py:served"),
     "arbiter/effects.py:Effects.perform": ("arbiter/generation.py:describe",),
     "arbiter/effects.py:Effects._note_stall": ("arbiter/stalls/words.py:line", "arbiter/stalls/words.py:_head"),
     "arbiter/effects.py:Effects._reload": (
@@ -49,8 +54,10 @@ CARRIED: dict[str, tuple[str, ...]] = {
     "arbiter/policy/booting.py:_size": ("config/sizing.py:sentence",),
     "arbiter/start.py:run": ("config/sizing.py:sentence",),
     "arbiter/start.py:_warn": ("workers/native.py:unknown_atoms", "workers/native.py:uploads_in_memory"),
+    "arbiter/tls_files.py:read": ("config/tls.py:encrypted",),
     "arbiter/upgrade.py:Upgrade.watch_parent": (),  # an error of pidfile.py
     "config/settings/hooks.py:_log_request": (),  # a method and a path
+    "config/tls_context.py:_note_chain": ("config/tls.py:encrypted",),
     "config/unavailable.py:refuse": (),  # the sentences of config/unavailable.py, which the settings have
     "gateway/app_loader.py:load": ("gateway/app_loader.py:_not_found",),
     "gateway/reports.py:to_log.on_error": (),  # the core's, below
@@ -86,6 +93,7 @@ MADE_AT = {
     "arbiter/gauges.py:look": "debug",
     "arbiter/gauges.py:_tell_of_requests": "debug",
     "arbiter/generation.py:describe": "info",
+    "config/tls.py:encrypted": "ConfigError",
     "gateway/app_loader.py:_not_found": "AppImportError",
     "green/database.py:sentence": "error",
     "workers/base.py:_start_application": "error",

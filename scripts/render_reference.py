@@ -34,6 +34,7 @@ COMMANDS = {
     "doctor": ("tricorn doctor [check | slow | --pid PID]", "says what holds up a server, or would", "../DOCTOR.md"),
     "bench": ("tricorn bench MODULE:APPLICATION", "measures an application under several servers", "../BENCH.md"),
     "load": ("tricorn load URL", "sends load and reports how it was served", "../LOAD.md"),
+    "dev-cert": ("tricorn dev-cert [NAME …]", "makes a certificate for development", "../how-to/tls.md#try-it"),
     "exec": (
         "tricorn exec COMMAND …",
         "runs a program in which gunicorn is tricorn",
@@ -49,6 +50,7 @@ COMMANDS = {
 
 HOOKS = (
     ("on_starting", "arbiter", "the configuration is read; nothing is bound"),
+    ("ssl_context", "arbiter", "certificates are read: at the start, and at each reload"),
     ("when_ready", "arbiter", "the addresses are bound; no worker is forked yet"),
     ("nworkers_changed", "arbiter", "the number of workers is known, or another one"),
     ("pre_fork", "arbiter", "before each fork of a worker"),

@@ -16,6 +16,7 @@ from tricorn.config.addresses import Addresses
 from tricorn.config.borrowed import BORROWED, SAME, SERVERS, Nothing, Ours, Refused, Sets
 from tricorn.config.borrowed_environment import APPLICATION, NAMES
 from tricorn.config.collectors import StatsdHost, SyslogAddress
+from tricorn.config.doors import Doors
 from tricorn.config.header_fields import HeaderFields, ServerName
 from tricorn.config.lookups import (
     ClassName,
@@ -30,6 +31,7 @@ from tricorn.config.offloaded import OffloadTargets
 from tricorn.config.proxy_headers import ProxyHeaders
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Action, Setting
+from tricorn.config.tls_values import CertificateFiles, CertReqs, SslVersion
 from tricorn.config.unavailable import UNAVAILABLE
 from tricorn.config.validators import (
     Boolean,
@@ -122,6 +124,9 @@ FORMS = {
     Umask: "a number; octal if it begins with 0",
     Boolean: "`true` or `false`",
     Addresses: "addresses, separated by commas; in a file a text or a list of texts",
+    Doors: "addresses, separated by commas; in a file a text or a list of texts",
+    CertReqs: "0, 1 or 2; or `none`, `optional`, `required`",
+    SslVersion: "anything",
     EnvAssignments: "`KEY=VALUE` texts; in a file a list of them",
     StatsdHost: "`HOST`, `HOST:PORT` or `unix://PATH`",
     SyslogAddress: "`udp://HOST:PORT`, `tcp://HOST:PORT` or `unix://PATH`, which may end with `#dgram` or `#stream`",
@@ -147,6 +152,7 @@ EXISTING: dict[Kind[Any], str] = {
     ExistingPath("FILE#NAME"): "a file that exists, and perhaps the name of a section of it",
     ExistingPaths("FILES"): "files that exist, or patterns; in a file a list of them",
     ExistingPaths("FILE"): "files that exist; in a file a list of them",
+    CertificateFiles("CERT[:KEY]"): "files that exist, a pair with a colon between; in a file a list of them",
     ExistingPaths("DIR"): "directories that exist; in a file a list of them",
 }
 

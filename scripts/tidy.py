@@ -32,7 +32,7 @@ ARBITER = "python/tricorn/arbiter/"
 PATCHED = {"os", "select", "signal", "socket", "time"}
 
 IO = "crates/tricorn-io/src/"
-DOORS = (f"{IO}stream.rs", f"{IO}sys/", f"{IO}access_log/sink.rs", f"{IO}collectors/socket.rs")
+DOORS = (f"{IO}stream.rs", f"{IO}stream/", f"{IO}sys/", f"{IO}access_log/sink.rs", f"{IO}collectors/socket.rs")
 """The last ones write to logs and collectors."""
 MOVES = re.compile(r"\b(?:sendfile|writev|readv|splice|sendmsg|recvmsg|SendFlags|RecvFlags|Shutdown)\b")
 """System calls that move bytes of sockets, or what they need."""

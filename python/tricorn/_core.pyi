@@ -295,6 +295,9 @@ class Ledger:
     def publish(self, target: int, generation: int) -> None:
         """How many workers are wanted, and which generation is in force."""
 
+    def certificates_end(self, seconds: int) -> None:
+        """When the first certificate in force ends, since 1970; 0: there is none."""
+
 @final
 class Snapshot:
     """One worker at one moment."""

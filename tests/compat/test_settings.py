@@ -10,7 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.compat.effects import collectors, debugging, doctor, event_loops, logs, own, processes, queueing, requests
+from tests.compat.effects import (
+    collectors,
+    debugging,
+    doctor,
+    event_loops,
+    logs,
+    own,
+    processes,
+    queueing,
+    requests,
+    tls,
+)
 from tests.compat.effects.hooks import hook
 from tests.harness import REFERENCE
 
@@ -24,6 +35,10 @@ BEYOND = {
     "sendfile": "strace would be needed: its copies look the same",
     "print_config": "it prints Python representations",
     "keepalive": "its sync workers have none",
+    "keyfile": "it says so with a traceback",
+    "ciphers": "it says nothing of what OpenSSL has not",
+    "do_handshake_on_connect": "its sync workers wait for the handshake",
+    "ssl_version": "it takes no number",
     **dict.fromkeys(("statsd_datagram", "statsd_extended", "syslog_format"), "it has no such setting"),
 }
 
@@ -48,7 +63,7 @@ HOOKS = [
 ]
 
 OURS = (doctor, own, queueing)
-MODULES = (processes, event_loops, requests, logs, collectors, debugging, *OURS)
+MODULES = (processes, event_loops, requests, logs, collectors, debugging, tls, *OURS)
 TABLE: dict[str, Effect] = {
     name.removeprefix("sees_"): effect
     for module in MODULES
@@ -60,7 +75,9 @@ TABLE |= {name: hook(name) for name in HOOKS}
 
 @pytest.mark.parametrize("name", TABLE)
 def test_setting(name: str, tmp_path: Path) -> None:
-    if REFERENCE and (name in (*BEYOND, *event_loops.OWN) or any(f"sees_{name}" in vars(module) for module in OURS)):
+    if REFERENCE and (
+        name in (*BEYOND, *event_loops.OWN, *tls.OWN) or any(f"sees_{name}" in vars(module) for module in OURS)
+    ):
         pytest.skip(f"the reference server: {BEYOND.get(name, 'it has no such setting')}")
     TABLE[name](tmp_path)
 

@@ -83,8 +83,11 @@ class Load(Clients[Tally]):
         timeout: float = 15.0,
         fields: Sequence[tuple[str, str]] = (),
         pause: float = PAUSE,
+        connect: Callable[[Address, float], Wire] = lambda address, timeout: Wire(address, timeout=timeout),
     ) -> None:
+        """`connect` opens a connection with that timeout: over TLS, say."""
         self.address = address
+        self._connect = connect
         self.target = target
         self.pause = pause
         self.check = check
@@ -105,7 +108,7 @@ class Load(Clients[Tally]):
         while not self._stop.is_set():
             opened = time.monotonic()
             try:
-                wire = Wire(self.address, timeout=self.timeout)
+                wire = self._connect(self.address, self.timeout)
             except OSError as error:
                 # Judged by when it was refused: a SYN may leave long after connect() was called, and twice.
                 self._refused(time.monotonic(), f"connect: {error!r}")

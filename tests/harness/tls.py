@@ -1,8 +1,9 @@
-"""An HTTPS server for clients under test: a real process, with a certificate made on the spot."""
+"""TLS of tests: clients of a server under test, and an HTTPS server for clients under test."""
 
 from __future__ import annotations
 
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.harness.certificates import Authority, Issued
+from tests.harness.deadline import PATIENCE
+from tests.harness.wire import Address, Wire
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -36,6 +41,54 @@ server.socket = context.wrap_socket(server.socket, server_side=True)
 print(server.server_port, flush=True)
 server.serve_forever()
 """
+
+
+VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
+
+
+def client(
+    authority: Authority, version: str | None = None, *, identity: Issued | None = None, alpn: tuple[str, ...] = ()
+) -> ssl.SSLContext:
+    """What a client agrees to that trusts this authority. `version`: that one only."""
+    context = ssl.create_default_context(cafile=str(authority.certificate))
+    if version is not None:
+        context.minimum_version = context.maximum_version = VERSIONS[version]
+    if identity is not None:
+        context.load_cert_chain(identity.certificate, identity.key)
+    if alpn:
+        context.set_alpn_protocols(list(alpn))
+    return context
+
+
+class SecureWire(Wire):
+    """A connection over TLS, shaken hands on."""
+
+    def __init__(
+        self,
+        address: Address,
+        context: ssl.SSLContext,
+        *,
+        name: str = "localhost",
+        session: ssl.SSLSession | None = None,
+        timeout: float = PATIENCE,
+        first: bytes = b"",
+    ) -> None:
+        """`first` is sent in the clear, before TLS. Raises ssl.SSLError."""
+        super().__init__(address, timeout=timeout)
+        try:
+            self.sock.sendall(first)
+            self.secure = context.wrap_socket(self.sock, server_hostname=name, session=session)
+        except BaseException:
+            self.sock.close()
+            raise
+        self.sock = self.secure
+
+    @property
+    def serial(self) -> str:
+        """Of the server's certificate, as OpenSSL writes it."""
+        certificate = self.secure.getpeercert()
+        assert certificate is not None
+        return str(certificate["serialNumber"]).lstrip("0")
 
 
 class TlsServer:

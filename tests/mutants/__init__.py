@@ -14,6 +14,7 @@ from tests.mutants.processes import PROCESSES
 from tests.mutants.protocol import PROTOCOL
 from tests.mutants.reactor import REACTOR
 from tests.mutants.sampling import SLOW_REQUESTS
+from tests.mutants.tls import TLS
 from tests.mutants.top import LIVE_VIEW
 from tests.mutants.workers import WORKERS
 
@@ -31,4 +32,5 @@ FAULTS: tuple[Fault, ...] = (
     *SLOW_REQUESTS,
     *DOCUMENTATION,
     *WORKERS,
+    *TLS,
 )

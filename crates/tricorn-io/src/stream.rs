@@ -1,32 +1,44 @@
 //! The door: a connection to a client, and every system call that moves its bytes.
 //!
 //! Nothing else reads from a client's socket or writes to it. The socket itself is for pollers, and for what only looks.
+//! A connection speaks TLS if it came in by such a door: then `stream/secured.rs` does what is done here, and all that its callers
+//! see is plaintext. A plain one asks for that once per call.
+//!
 //! A [`Stream`] has one owner. Two others may send, each in a case of its own:
 //!
 //! * A cork has a second handle ([`Stream::second`]): its lock puts the bytes in order (`exchange/cork.rs`).
 //! * The monitor has a [`Lent`] number, from which it makes a handle while the claim keeps the owner from closing
 //!   (`exchange/claim.rs`).
+mod secured;
+
+pub use secured::Shaken;
+
 use crate::sys::fds::{self, duplicate, unacknowledged};
 use crate::sys::poll::ready;
+use crate::tls::{Facts, Source};
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::io::{self, Errno, IoSlice};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, shutdown};
+use secured::Secured;
 use std::mem::MaybeUninit;
-use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::{AtomicBool, AtomicI32};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A connection to a client. Nothing here blocks.
 #[derive(Debug)]
 pub struct Stream {
     socket: OwnedFd,
+    /// The session, from the first byte of a handshake on.
+    secured: Option<Arc<Secured>>,
 }
 
 impl Stream {
     /// `socket` does not block.
     #[inline]
     pub fn new(socket: OwnedFd) -> Stream {
-        Stream { socket }
+        Stream { socket, secured: None }
     }
 
     /// For pollers, and for what only looks.
@@ -37,7 +49,29 @@ impl Stream {
 
     /// Another handle for the same connection.
     pub fn second(&self) -> io::Result<Stream> {
-        Ok(Stream { socket: io::fcntl_dupfd_cloexec(&self.socket, 3)? })
+        Ok(Stream { socket: io::fcntl_dupfd_cloexec(&self.socket, 3)?, secured: self.secured.clone() })
+    }
+
+    /// What is known of its session, once that is open; `None`: it is a plain one.
+    #[inline]
+    pub fn facts(&self) -> Option<&Arc<Facts>> {
+        self.secured.as_ref().and_then(|secured| secured.facts())
+    }
+
+    /// Whether there is something of the session's own that the socket has not taken.
+    pub fn owes(&self) -> bool {
+        self.secured.as_ref().is_some_and(|secured| secured.owes())
+    }
+
+    /// Whether a session has begun.
+    #[inline]
+    pub fn is_secured(&self) -> bool {
+        self.secured.is_some()
+    }
+
+    /// Goes on with the handshake of a door with TLS. `first`: bytes that were read before. Takes its time: not under the baton.
+    pub fn shake(&mut self, first: &[u8], source: &Source) -> Shaken {
+        Secured::shake(&mut self.secured, self.socket.as_fd(), first, source)
     }
 
     /// The application had the socket, and may have made it a blocking one.
@@ -50,14 +84,28 @@ impl Stream {
 impl Stream {
     #[inline]
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(secured) = &self.secured {
+            return secured.send(self.socket.as_fd(), &[IoSlice::new(bytes)]);
+        }
         retry(|| send(self.socket.as_fd(), bytes))
     }
 
     #[inline]
     pub fn send_slices(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        if let Some(secured) = &self.secured {
+            return secured.send(self.socket.as_fd(), slices);
+        }
         match slices {
             [one] => self.send(one),
             many => retry(|| io::writev(&self.socket, many)),
+        }
+    }
+
+    /// Sends what fits, for bytes that may be left out: what is not sent is not presented again. How many.
+    pub fn send_once(&mut self, bytes: &[u8]) -> usize {
+        match &self.secured {
+            Some(secured) => secured.send_once(self.socket.as_fd(), bytes),
+            None => self.send(bytes).unwrap_or(0),
         }
     }
 
@@ -71,8 +119,15 @@ impl Stream {
     ) -> io::Result<usize> {
         let most = (*left).min(most);
         let socket = self.socket.as_fd();
+        if let Some(secured) = &self.secured {
+            let count = copy_file(file, offset, most, |piece| secured.send(socket, &[IoSlice::new(piece)]))?;
+            *left -= count as u64;
+            return Ok(count);
+        }
         let count = match rustix::fs::sendfile(socket, file, Some(offset), most as usize) {
-            Err(error) if !matches!(error, Errno::AGAIN | Errno::INTR) => copy_file(socket, file, offset, most)?,
+            Err(error) if !matches!(error, Errno::AGAIN | Errno::INTR) => {
+                copy_file(file, offset, most, |piece| send(socket, piece))?
+            }
             result => result?,
         };
         *left -= count as u64;
@@ -81,12 +136,24 @@ impl Stream {
 
     /// Nothing more is sent; the client sees the end.
     pub fn end_sending(&mut self) -> io::Result<()> {
+        self.farewell();
         shutdown(&self.socket, Shutdown::Write)
+    }
+
+    /// Before the socket is closed: a client that speaks TLS is told that what it got is all (RFC 8446 section 6.1).
+    pub fn farewell(&mut self) {
+        if let Some(secured) = &self.secured {
+            secured.farewell(self.socket.as_fd());
+        }
     }
 
     /// Bytes sent that the client has not acknowledged (0 where the system does not tell).
     pub fn unacknowledged(&self) -> u64 {
-        unacknowledged(self.socket.as_fd()).unwrap_or(0)
+        let on_the_way = unacknowledged(self.socket.as_fd()).unwrap_or(0);
+        match &self.secured {
+            Some(secured) => on_the_way.saturating_sub(secured.ahead()),
+            None => on_the_way,
+        }
     }
 }
 
@@ -95,44 +162,76 @@ impl Stream {
     /// Reads up to `most` bytes to the end of a vector that has room for them.
     #[inline]
     pub fn read(&mut self, bytes: &mut Vec<u8>, most: usize) -> io::Result<usize> {
+        if let Some(secured) = &self.secured {
+            let most = most.min(bytes.capacity() - bytes.len());
+            return secured.read(self.socket.as_fd(), most, &mut |plain| bytes.extend_from_slice(plain));
+        }
         fds::recv_into(self.socket.as_fd(), bytes, most)
     }
 
     /// Reads into memory that holds nothing yet; as many bytes of it as are returned are initialised.
     #[inline]
     pub fn read_into(&mut self, room: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
+        if let Some(secured) = &self.secured {
+            let (most, mut at) = (room.len(), 0);
+            return secured.read(self.socket.as_fd(), most, &mut |plain| {
+                room.iter_mut().skip(at).zip(plain).for_each(|(place, byte)| {
+                    place.write(*byte);
+                });
+                at += plain.len();
+            });
+        }
         fds::receive(self.socket.as_fd(), room)
     }
 
-    /// Reads into scratch memory, for bytes that are thrown away.
+    /// Reads into scratch memory, for bytes that are thrown away, whatever they mean.
     pub fn discard(&mut self, scratch: &mut [u8]) -> io::Result<usize> {
         retry(|| recv(&self.socket, &mut *scratch, RecvFlags::empty()).map(|(count, _)| count))
     }
 
     /// Whether a read would return something: bytes, the end or an error.
     pub fn is_readable(&self) -> bool {
-        !ready(self.socket.as_fd(), PollFlags::IN, 0).is_empty()
+        self.holds() || !ready(self.socket.as_fd(), PollFlags::IN, 0).is_empty()
+    }
+
+    /// Whether a read would return something that makes no event: it lies with the session.
+    #[inline]
+    pub fn holds(&self) -> bool {
+        self.secured.as_ref().is_some_and(|secured| secured.holds())
     }
 
     /// Bytes that have come and were not read.
     pub fn unread(&self) -> u64 {
+        if let Some(secured) = &self.secured {
+            return secured.unread(self.socket.as_fd()) as u64;
+        }
         io::ioctl_fionread(&self.socket).unwrap_or(0)
     }
 }
 
-/// The number of a stream's socket, for a thread that does not own it.
+/// The number of a stream's socket, and its session, for a thread that does not own it.
 #[derive(Debug, Default)]
-pub struct Lent(AtomicI32);
+pub struct Lent {
+    number: AtomicI32,
+    /// There is a session, or there was one before.
+    is_secured: AtomicBool,
+    secured: Mutex<Option<Arc<Secured>>>,
+}
 
 impl Lent {
     pub fn lend(&self, stream: &Stream) {
-        self.0.store(stream.socket.as_raw_fd(), Release);
+        if stream.secured.is_some() || self.is_secured.load(Acquire) {
+            self.secured.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&stream.secured);
+            self.is_secured.store(stream.secured.is_some(), Release);
+        }
+        self.number.store(stream.socket.as_raw_fd(), Release);
     }
 
     /// A handle of its own. The caller makes sure that the owner has not closed the socket.
     pub fn handle(&self) -> io::Result<Stream> {
-        let number: RawFd = self.0.load(Acquire);
-        duplicate(number).map(Stream::new)
+        let number: RawFd = self.number.load(Acquire);
+        let secured = self.secured.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(Stream { socket: duplicate(number)?, secured })
     }
 }
 
@@ -141,19 +240,24 @@ fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     rustix::net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
 }
 
-/// Bytes that are read at a time where sendfile(2) does not work.
+/// Bytes of a file that are read at a time.
 const COPY: usize = 64 * 1024;
 
-/// Some file systems have no sendfile(2) (EINVAL, ENOSYS), and its error does not tell whether the file or the socket has failed:
-/// pread(2) and send(2) do.
+/// Sends a piece of a file by reading it. Some file systems have no sendfile(2) (EINVAL, ENOSYS), and its error does not tell whether the
+/// file or the socket has failed: pread(2) and send(2) do. What is sealed has to be read.
 #[cold]
-fn copy_file(socket: BorrowedFd<'_>, file: BorrowedFd<'_>, offset: &mut u64, left: u64) -> io::Result<usize> {
+fn copy_file(
+    file: BorrowedFd<'_>,
+    offset: &mut u64,
+    left: u64,
+    send: impl FnOnce(&[u8]) -> io::Result<usize>,
+) -> io::Result<usize> {
     let mut piece = vec![0; COPY.min(usize::try_from(left).unwrap_or(COPY))];
     let Ok(count) = io::retry_on_intr(|| io::pread(file, &mut piece, *offset)) else { return Ok(0) };
     if count == 0 {
         return Ok(0);
     }
-    let sent = send(socket, &piece[..count])?;
+    let sent = send(&piece[..count])?;
     *offset += sent as u64;
     Ok(sent)
 }
@@ -189,7 +293,7 @@ mod tests {
         let mut is_full = false;
         while offset < end {
             let left = end - offset;
-            match copy_file(socket.as_fd(), file.as_fd(), &mut offset, left) {
+            match copy_file(file.as_fd(), &mut offset, left, |piece| send(socket.as_fd(), piece)) {
                 Ok(count) => assert!(count > 0),
                 Err(error) => {
                     assert_eq!(error, Errno::AGAIN);

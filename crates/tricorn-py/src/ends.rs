@@ -1,7 +1,8 @@
 //! The addresses of a connection; `client` and `server` of a scope: made for its first request, then kept with it.
+use crate::session;
 use crate::text::latin1;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 use std::net::SocketAddr;
 use tricorn_io::{Attachment, Engine, Exchange, Peer};
 use tricorn_proto::peer::client_of;
@@ -14,6 +15,8 @@ pub struct Addresses {
     pub server: Option<Py<PyTuple>>,
     /// The client's address in text, for the access log.
     pub remote: Box<[u8]>,
+    /// What is told of a client that speaks TLS.
+    pub session: Option<Py<PyDict>>,
 }
 
 /// The ends of this exchange's connection.
@@ -70,7 +73,8 @@ pub fn make(py: Python<'_>, engine: &Engine, exchange: &Exchange) -> PyResult<Ad
         (None, Some(path)) => Some((String::from_utf8_lossy(&path), py.None()).into_pyobject(py)?.unbind()),
         (None, None) => None,
     };
-    Ok(Addresses { client: client.map(pair).transpose()?, server, remote: remote.into_bytes().into() })
+    let session = exchange.facts().map(|facts| session::extension(py, facts)).transpose()?;
+    Ok(Addresses { client: client.map(pair).transpose()?, server, remote: remote.into_bytes().into(), session })
 }
 
 /// The client's address; clients of a unix socket have none.

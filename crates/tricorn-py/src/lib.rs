@@ -15,6 +15,7 @@
 //! * `pieces.rs`: `bytes` as pieces of a reply.
 //! * `doors.rs`: what differs from listener to listener; `tls.rs`: certificates, for the arbiter.
 //! * `ends.rs`: the addresses of a connection.
+//! * `session.rs`: what is told of a client's session of TLS.
 //! * `forked.rs`: the end of a process that the application forked.
 //! * `access.rs`: lines of the access log that go through Python's loggers.
 //! * `load.rs`: the load generator, for `tricorn load`.
@@ -56,6 +57,7 @@ mod routes;
 mod samples;
 mod scoreboard;
 mod service;
+mod session;
 mod stack;
 mod sync;
 mod text;

@@ -202,6 +202,10 @@ impl Ledger {
         self.page.set(LedgerWord::Target, target);
         self.page.set(LedgerWord::Generation, generation);
     }
+
+    fn certificates_end(&self, seconds: u64) {
+        self.page.set(LedgerWord::CertificateEnds, seconds);
+    }
 }
 
 /// How many pages cores have ever used.

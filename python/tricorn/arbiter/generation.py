@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tricorn import brought, workers
-from tricorn.arbiter import reuse_port, sockets
+from tricorn.arbiter import certificates, reuse_port, sockets
+from tricorn.arbiter.certificates import Certificates
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.policy.state import Policy
 from tricorn.arbiter.sockets import Listener
+from tricorn.arbiter.tickets import Tickets
+from tricorn.config import tls
+from tricorn.config.addresses import Address, parse
 from tricorn.config.config import Config
+from tricorn.config.doors import Door
 from tricorn.config.load import Loaded
 from tricorn.errors import AppImportError, BootError, shown
 from tricorn.gateway import interfaces
@@ -40,6 +46,8 @@ class Generation:
     listeners: list[Listener] = field(default_factory=list)
     admin: list[Listener] = field(default_factory=list)
     pages: Pages | None = None
+    certificates: Certificates | None = None
+    """None: there are none, and all is in the clear."""
 
     @property
     def policy(self) -> Policy:
@@ -66,20 +74,25 @@ class Generation:
 
     def open_listeners(self, inherited: list[Listener]) -> None:
         """Binds. Raises BindError or ConfigError and leaves nothing behind."""
-        config = self.config
-        admin = [listener for listener in inherited if listener.is_at(config.admin_bind)]
+        config, doors = self.config, self.config.doors
+        admin = [listener for listener in inherited if listener.is_at(map(parse, config.admin_bind))]
         public = [listener for listener in inherited if listener not in admin]
         # With reuse_port a predecessor hands over what cannot be bound twice, and the rest is bound here.
-        kept = {name: each for name in config.bind for each in public if config.reuse_port and each.is_at([name])}
+        addresses = [door.address for door in doors if config.reuse_port]
+        kept = {address: each for address in addresses for each in public if each.is_at([address])}
         if len(kept) < len(public):
-            self.listeners = public
+            self.listeners = sockets.with_doors(public, doors, tls=config.has_certificate)
         else:
-            self.listeners = bind(config, config.bind, patient=True, log=self.log, kept=kept)
+            self.listeners = bind(config, doors, patient=True, log=self.log, kept=kept)
         try:
-            self.admin = admin or bind(config, config.admin_bind, patient=True, log=self.log, admin=True)
+            self.admin = admin or bind(config, config.admin_doors, patient=True, log=self.log, admin=True)
         except BaseException:
             discard(self.listeners)
             raise
+
+    def open_certificates(self, tickets: Tickets) -> None:
+        """Raises ConfigError if those of the configuration cannot be used."""
+        self.certificates = certificates.make(self.config, tickets, self.log)
 
     def open_pages(self) -> None:
         self.pages = Pages.roomy(self.page_bytes(), self.page_count())
@@ -118,6 +131,7 @@ def check(config: Config) -> None:
     """What only the arbiter, the workers and the core can judge. Raises ConfigError; touches nothing."""
     if not workers.is_foreign(config.worker_class):  # else it is imported in the environment of the configuration
         workers.loop_of(workers.choose(config.worker_class, config.threads), config)
+    tls.check(config)
     privileges.check(config.uid, config.gid, initgroups=config.initgroups)
     if config.reload:
         from tricorn.workers import reloader
@@ -166,17 +180,17 @@ def _import_class(worker_class: type[Worker], config: Config, log: Logger) -> No
 
 def bind(
     config: Config,
-    addresses: tuple[str, ...],
+    doors: Sequence[Door],
     *,
     patient: bool,
     log: Logger,
     admin: bool = False,
-    kept: dict[str, Listener] | None = None,
+    kept: Mapping[Address, Listener] | None = None,
 ) -> list[Listener]:
-    """Listens on all addresses, or raises and leaves nothing behind; takes those that are open already."""
+    """Listens at all doors, or raises and leaves nothing behind; takes the sockets that are open already."""
     kept = kept or {}
     fresh = sockets.listen(
-        [name for name in addresses if name not in kept],
+        [door for door in doors if door.address not in kept],
         backlog=config.backlog,
         umask=config.umask,
         owner=(config.uid, config.gid),
@@ -184,8 +198,8 @@ def bind(
         log=log,
         open_one=reuse_port.reserve if config.reuse_port and not admin else None,
     )
-    opened = kept | {listener.name: listener for listener in fresh}
-    return [opened[name] for name in dict.fromkeys(addresses)]
+    opened = {**kept, **{listener.door.address: listener for listener in fresh if listener.door is not None}}
+    return [opened[door.address].speaking(door) for door in doors if door.address in opened]  # fd:// stands alone
 
 
 def close(listeners: list[Listener]) -> None:

@@ -7,12 +7,17 @@ from contextlib import suppress
 from dataclasses import replace
 
 from tricorn import log as logs
+from tricorn.arbiter import sockets
+from tricorn.arbiter.certificates import Certificates
 from tricorn.arbiter.environment import Environment
 from tricorn.arbiter.generation import Generation, adapted, bind, check, discard, prepare
 from tricorn.arbiter.sockets import Listener
+from tricorn.arbiter.tickets import Tickets
+from tricorn.config.addresses import Address
 from tricorn.config.config import Config
 from tricorn.config.load import Loaded, Sources
 from tricorn.errors import ConfigError
+from tricorn.log import Logger
 from tricorn.unpatched import time
 from tricorn.workers.application import Application
 
@@ -35,14 +40,23 @@ class Generations:
         """What is in force: of the newest generation that was not rolled back."""
         self.inherits = False
         """The listeners came from outside, and `bind` is not used."""
+        self.tickets = Tickets()
 
     def __getitem__(self, number: int) -> Generation:
         return self._all[number]
 
     def others(self, generation: Generation) -> list[Listener]:
         """The listeners that only other generations than this one have."""
-        mine = generation.all_listeners()
-        return [each for other in self._all.values() for each in other.all_listeners() if each not in mine]
+        return sockets.beyond(self.all_listeners(), generation.all_listeners())
+
+    def all_listeners(self) -> list[Listener]:
+        """Of all generations."""
+        return [each for generation in self._all.values() for each in generation.all_listeners()]
+
+    def certificates(self) -> dict[Certificates, Logger]:
+        """Of all generations, each once, and where to tell of them."""
+        found = {each.certificates: each.log for each in self._all.values()}
+        return {each: log for each, log in found.items() if each is not None}
 
     def release_memory(self) -> None:
         """In a worker, which does not hand them out."""
@@ -85,6 +99,7 @@ class Generations:
             loaded = adapted(loaded)
             config = loaded.config
             new = prepare(loaded, logs.make(config), self._application(config, old))
+            new.open_certificates(self.tickets)
             self._listen(new, old)
         except BaseException:
             self._environment.enter(old.config)
@@ -96,20 +111,20 @@ class Generations:
     def _listen(self, new: Generation, old: Generation) -> None:
         config = new.config
         if self.inherits:
-            new.listeners = old.listeners
+            new.listeners = sockets.with_doors(old.listeners, config.doors, tls=config.has_certificate)
         else:
-            kept = {listener.name: listener for listener in old.listeners}
+            kept = _by_address(old.listeners)
             if config.reuse_port != old.config.reuse_port:
                 kept = {}
-            new.listeners = bind(config, config.bind, patient=False, log=new.log, kept=kept)
+            new.listeners = bind(config, config.doors, patient=False, log=new.log, kept=kept)
             if config.backlog != old.config.backlog and not config.reuse_port:
                 for listener in kept.values():
                     listener.socket.listen(config.backlog)
         try:
-            kept = {listener.name: listener for listener in old.admin}
-            new.admin = bind(config, config.admin_bind, patient=False, log=new.log, admin=True, kept=kept)
+            kept = _by_address(old.admin)
+            new.admin = bind(config, config.admin_doors, patient=False, log=new.log, admin=True, kept=kept)
         except BaseException:
-            discard([listener for listener in new.listeners if listener not in old.listeners])
+            discard(sockets.beyond(new.listeners, old.listeners))
             raise
 
     def _application(self, config: Config, old: Generation) -> Application:
@@ -133,4 +148,8 @@ class Generations:
         old.log = logs.make(old.config)
 
     def _abandon(self, generation: Generation, *, kept: Generation) -> None:
-        discard([listener for listener in generation.all_listeners() if listener not in kept.all_listeners()])
+        discard(sockets.beyond(generation.all_listeners(), kept.all_listeners()))
+
+
+def _by_address(listeners: list[Listener]) -> dict[Address, Listener]:
+    return {listener.door.address: listener for listener in listeners if listener.door is not None}

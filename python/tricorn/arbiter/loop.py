@@ -16,6 +16,7 @@ from tricorn.arbiter.policy.decide import decide
 from tricorn.arbiter.policy.events import ChildExited, Resized, Signalled, Start, Tick, Told, Upgraded
 from tricorn.arbiter.policy.state import NEVER, State
 from tricorn.arbiter.quiet import Silence
+from tricorn.arbiter.renewal import Renewal
 from tricorn.arbiter.watcher import Watcher
 from tricorn.arbiter.worker_handle import WorkerHandle
 from tricorn.unpatched import os, select, signal
@@ -68,6 +69,7 @@ class Loop:
         self._gauges = Gauges(effects, self._time.now())
         self._lookups = Lookups(effects, self._time.now())
         self._silence = Silence(effects)
+        self._renewal = Renewal(effects)
         self._events = effects.events
         self._events.append(Start())
         self._wakeup = wakeup.reader
@@ -106,6 +108,7 @@ class Loop:
             self._gauges.next_look(),
             self._lookups.next_look(),
             self._silence.next_look(self._state),
+            self._renewal.next_look(now),
         )
         deadline = min(end, soon, *looks, self._next_management)
         poll = select.poll()
@@ -131,6 +134,7 @@ class Loop:
         self._history.note(now)
         self._gauges.look(now)
         self._lookups.look(now)
+        self._renewal.look()
         self._events.extend(self._silence.look(self._state, now))
         if now >= self._state.next_deadline():
             self._events.append(Tick())

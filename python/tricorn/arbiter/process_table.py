@@ -133,6 +133,7 @@ class ProcessTable:
             once=self.once,
             slot=self._free_slot(),
             app_metrics=self.app_metrics,
+            tls_page=None if generation.certificates is None else generation.certificates.page,
         )
         return generation.worker_class.hire(spec)
 

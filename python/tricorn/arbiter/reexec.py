@@ -4,7 +4,7 @@
 
 The successor is what the operator's command line gives today: new code, new interpreter, new configuration. It
 gets the environment and the directory that the predecessor was started with, and as inherited descriptors the
-listening sockets; the variables below say which ones.
+listening sockets and what it must know to resume sessions of TLS; the variables below say which ones.
 """
 
 from __future__ import annotations
@@ -20,9 +20,13 @@ PID = "TRICORN_UPGRADE_PID"
 """The predecessor's pid."""
 FDS = "TRICORN_UPGRADE_FDS"
 """The numbers of the listening sockets, with commas; absent when they are systemd's (LISTEN_FDS)."""
+SECRETS = "TRICORN_UPGRADE_SECRETS"
+"""The number of a memfd with the keys of session tickets, which stand in no file and no variable; absent without."""
 
 FIRST_SYSTEMD_FD = 3
 FAILED = 1
+MOST_SECRETS = 4096
+"""Bytes."""
 
 
 class Command(Record):
@@ -35,6 +39,16 @@ class Command(Record):
     environ: Mapping[str, str]
     repeatable: bool = True
     """False if the program was read from the standard input, where it will not be found again."""
+
+
+class Handover(Record):
+    """What a successor gets."""
+
+    pid: int
+    """The predecessor's."""
+    listeners: list[int]
+    """The listening sockets; empty when they are systemd's, for which LISTEN_FDS speaks."""
+    secrets: bytes = b""
 
 
 def plan(
@@ -59,6 +73,7 @@ def start(
     command: Command,
     listeners: Sequence[int],
     *,
+    secrets: bytes = b"",
     systemd: bool,
     signals: Iterable[signal.Signals],
     before_exec: Callable[[], object],
@@ -72,33 +87,61 @@ def start(
     """
     parent = os.getpid()
     signals = tuple(signals)
+    memory = _in_memory(secrets)
     # Held back, because until the child is rid of them the handlers write to the pipe of the parent.
     previous = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         pid = os.fork()
         if pid == 0:
-            _become(command, listeners, systemd, parent, _Before(signals, previous, before_exec, failed))
+            _become(command, listeners, memory, systemd, parent, _Before(signals, previous, before_exec, failed))
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, previous)
+        if memory is not None:
+            os.close(memory)
     return pid
 
 
-def inherited(environ: MutableMapping[str, str]) -> tuple[int, list[int]] | None:
-    """In a successor: the predecessor's pid and the listening sockets. None: this process has no predecessor.
+def inherited(environ: MutableMapping[str, str]) -> Handover | None:
+    """In a successor: what it got. None: this process has no predecessor.
 
-    The sockets are an empty list when they are systemd's, for which LISTEN_FDS speaks. The variables are removed:
-    they are for this process and no child. ConfigError when they are not what `start` writes.
+    The variables are removed: they are for this process and no child. ConfigError when they are not what `start`
+    writes.
     """
-    pid, fds = environ.pop(PID, None), environ.pop(FDS, "")
+    pid, fds, secrets = environ.pop(PID, None), environ.pop(FDS, ""), environ.pop(SECRETS, "")
     if pid is None:
         return None
     try:
-        return int(pid), [int(fd) for fd in fds.split(",") if fd]
+        return Handover(int(pid), [int(fd) for fd in fds.split(",") if fd], _read_memory(secrets))
     except ValueError:
         raise ConfigError(
             f"{PID}={pid} and {FDS}={fds} are no handover: expected numbers, as a running tricorn sets them for "
             "its successor. Remove them from the environment."
         ) from None
+
+
+def _in_memory(secrets: bytes) -> int | None:
+    """A memfd that holds them; None if there are none, or no memfd_create(2): a successor then makes its own."""
+    if not secrets or not hasattr(os, "memfd_create"):
+        return None
+    try:
+        descriptor = os.memfd_create("tricorn-upgrade", os.MFD_CLOEXEC)
+    except OSError:
+        return None
+    os.write(descriptor, secrets)
+    return descriptor
+
+
+def _read_memory(number: str) -> bytes:
+    """What `_in_memory` has written. Closes it. ValueError if that is no number."""
+    if not number:
+        return b""
+    descriptor = int(number)
+    try:
+        found = os.pread(descriptor, MOST_SECRETS, 0)
+    except OSError:  # closed on the way, by a program that starts the server: sessions begin anew
+        return b""
+    os.close(descriptor)
+    return found
 
 
 class _Before(Record):
@@ -110,7 +153,9 @@ class _Before(Record):
     failed: Callable[[BaseException], object]
 
 
-def _become(command: Command, listeners: Sequence[int], systemd: bool, parent: int, before: _Before) -> None:
+def _become(
+    command: Command, listeners: Sequence[int], memory: int | None, systemd: bool, parent: int, before: _Before
+) -> None:
     """Never returns: the child is the successor, or is no more."""
     try:
         try:
@@ -123,6 +168,8 @@ def _become(command: Command, listeners: Sequence[int], systemd: bool, parent: i
             before.hook()
             os.chdir(command.cwd)
             environ = _environ(command, listeners, systemd, parent)
+            if memory is not None:
+                environ[SECRETS] = str(_out_of_the_way(memory, listeners))
             if systemd:
                 _move(listeners, FIRST_SYSTEMD_FD)
             else:
@@ -133,6 +180,15 @@ def _become(command: Command, listeners: Sequence[int], systemd: bool, parent: i
             before.failed(error)
     finally:
         os._exit(FAILED)
+
+
+def _out_of_the_way(descriptor: int, listeners: Sequence[int]) -> int:
+    """A copy that is inherited, beyond the numbers that `_move` gives and takes."""
+    import fcntl
+
+    copy = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, FIRST_SYSTEMD_FD + 2 * len(listeners))
+    os.set_inheritable(copy, True)
+    return copy
 
 
 def _environ(command: Command, listeners: Sequence[int], systemd: bool, parent: int) -> dict[str, str]:
@@ -160,4 +216,4 @@ def _move(fds: Sequence[int], first: int) -> None:
         os.set_inheritable(number, True)
 
 
-_HANDOVER = frozenset((PID, FDS, "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"))
+_HANDOVER = frozenset((PID, FDS, SECRETS, "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"))

@@ -104,7 +104,7 @@ def _open(reserved: Reserved) -> Listener:
     except OSError as error:
         raise BindError(f"The worker can't listen on {reserved}: {error.strerror}.") from None
     reserved.close()
-    return Listener(sock, name=reserved.name)
+    return Listener(sock, door=reserved.door)
 
 
 _BOTH = (socket.SO_REUSEADDR, socket.SO_REUSEPORT)

@@ -7,15 +7,16 @@ import stat
 import struct
 import sys
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
 from tricorn.arbiter import port_holder
-from tricorn.config import addresses as grammar
+from tricorn.config import doors as grammar
 from tricorn.config.addresses import Address, FdAddress, TcpAddress, UnixAddress
+from tricorn.config.doors import Door
 from tricorn.errors import BindError
 from tricorn.unpatched import os, socket, time
 from tricorn.workers import privileges
@@ -28,13 +29,16 @@ FIRST_SYSTEMD_FD = 3
 
 @dataclass(slots=True, eq=False)
 class Listener:
-    """A listening socket. Everything that is not here is the socket's: hooks call `getsockname()` and the like."""
+    """A listening socket. Everything that is not here is the socket's: hooks call `getsockname()` and the like.
+
+    Generations that have the same socket have a listener each if they speak something else there.
+    """
 
     socket: socket.socket
     file: tuple[str, int, int] | None = None
     """Path, device and inode of the unix socket that we made and will remove."""
-    name: str = ""
-    """The address as the configuration has it."""
+    door: Door | None = None
+    """What the configuration says of it; None: it came from elsewhere, and the configuration does not name it."""
     shared: bool = False
     """The service manager, a predecessor or a successor listens on it too: it must stay as it is when we close."""
     foreign: bool = False
@@ -51,16 +55,31 @@ class Listener:
         """Also in a worker, where hooks may ask for it."""
         return self._address if self._address is not None else self.socket.getsockname()
 
-    def is_at(self, addresses: Iterable[str]) -> bool:
+    def is_at(self, addresses: Iterable[Address]) -> bool:
         """Whether one of the configured addresses is this one's."""
         name = self.socket.getsockname()
-        for address in map(grammar.parse, addresses):
+        for address in addresses:
             match address:
                 case TcpAddress(host, port) if name[:2] == (host, port):
                     return True
                 case UnixAddress(path) if self.socket.family == socket.AF_UNIX and path == os.fsdecode(name):
                     return True
+                case FdAddress(fd) if self.socket.fileno() == fd:
+                    return True
         return False
+
+    def speaking(self, door: Door) -> Listener:
+        """The same socket with this door."""
+        return self if self.door == door else replace(self, door=door)
+
+    @property
+    def tls(self) -> bool:
+        return self.door is not None and bool(self.door.tls)
+
+    @property
+    def cfg_addr(self) -> Any:  # gunicorn's name
+        """The address as the configuration has it."""
+        return self.getsockname() if self.door is None else self.door.address.as_gunicorn
 
     @property
     def FAMILY(self) -> int:  # gunicorn's name
@@ -76,15 +95,15 @@ class Listener:
         return getattr(object.__getattribute__(self, "socket"), name)
 
     def __str__(self) -> str:
-        name = self.getsockname()
+        name, scheme = self.getsockname(), "https" if self.tls else "http"
         match self.socket.family:
             case socket.AF_INET:
-                return f"http://{name[0]}:{name[1]}"
+                return f"{scheme}://{name[0]}:{name[1]}"
             case socket.AF_INET6:
-                return f"http://[{name[0]}]:{name[1]}"
+                return f"{scheme}://[{name[0]}]:{name[1]}"
             case _:
                 text = name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
-                return "unix:" + text.replace("\0", "@", 1)
+                return ("https+unix:" if self.tls else "unix:") + text.replace("\0", "@", 1)
 
     def close(self) -> None:
         """Lets no new connection begin, then closes: those that have begun are left to the workers."""
@@ -158,7 +177,7 @@ class Log(Protocol):
 
 
 def listen(
-    addresses: Iterable[str],
+    addresses: Iterable[Door | str],
     *,
     backlog: int,
     umask: int,
@@ -173,13 +192,13 @@ def listen(
     makes the listener of an address, a backlog and a umask; `listen_on`, if it is not given.
     """
     open_one = open_one or listen_on
-    parsed = [(text, grammar.parse(text)) for text in addresses]
-    given = [(text, address) for text, address in parsed if isinstance(address, FdAddress)]
+    doors = [grammar.parse(each) if isinstance(each, str) else each for each in addresses]
+    given = [door for door in doors if isinstance(door.address, FdAddress)]
     listeners: list[Listener] = []
     try:
-        for text, address in given or parsed:
-            listener = _open_patiently(address, partial(open_one, address, backlog, umask), attempts, log)
-            listener.name = text
+        for door in given or doors:
+            listener = _open_patiently(door.address, partial(open_one, door.address, backlog, umask), attempts, log)
+            listener.door = door
             listeners.append(listener)
             if listener.file is not None and owner not in (None, (os.geteuid(), os.getegid())):
                 privileges.chown(listener.file[0], *owner)
@@ -203,6 +222,33 @@ def inherit(fds: Iterable[int]) -> list[Listener]:
         listener.file = _file_of(listener.socket)
         listeners.append(listener)
     return listeners
+
+
+def with_doors(listeners: Sequence[Listener], doors: Sequence[Door], *, tls: bool) -> list[Listener]:
+    """Inherited listeners with what the configuration says of their addresses; `tls`: of those that it does not name.
+
+    A socket does not tell what its address was called (localhost, port 0): where as many sockets as doors are left
+    over, they belong together in their order.
+    """
+    named = {id(each): door for door in doors for each in listeners if each.is_at([door.address])}
+    others = [each for each in listeners if id(each) not in named]
+    left = [door for door in doors if door not in named.values()]
+    if len(others) == len(left):
+        named |= {id(each): door for each, door in zip(others, left, strict=True)}
+    return [each.speaking(named.get(id(each)) or Door(_address_of(each), tls)) for each in listeners]
+
+
+def _address_of(listener: Listener) -> Address:
+    name = listener.getsockname()
+    if listener.socket.family == socket.AF_UNIX:
+        return UnixAddress(os.fsdecode(name))
+    return TcpAddress(name[0], name[1])
+
+
+def beyond(listeners: Iterable[Listener], kept: Iterable[Listener]) -> list[Listener]:
+    """Those whose sockets none of `kept` has."""
+    sockets = {each.socket for each in kept}
+    return [each for each in listeners if each.socket not in sockets]
 
 
 def _file_of(sock: socket.socket) -> tuple[str, int, int] | None:
@@ -284,7 +330,7 @@ REMEDIES = {
 
 def check(text: str) -> None:
     """Raises what `listen` would, as far as it can be known without listening; leaves nothing behind."""
-    address = grammar.parse(text)
+    address = grammar.parse(text).address
     try:
         match address:
             case TcpAddress():

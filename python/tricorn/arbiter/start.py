@@ -22,6 +22,7 @@ from tricorn.arbiter.pidfile import Pidfiles
 from tricorn.arbiter.policy.state import State
 from tricorn.arbiter.process_table import ProcessTable
 from tricorn.arbiter.systemd import Notifier
+from tricorn.arbiter.tickets import Tickets
 from tricorn.arbiter.upgrade import Upgrade
 from tricorn.config.load import Loaded, Sources
 from tricorn.errors import TricornError
@@ -48,7 +49,8 @@ def run(sources: Sources, loaded: Loaded, make_application: MakeApplication, ser
     environment.enter(config)
     loaded = adapted(loaded)
     config = loaded.config
-    parent, inherited = reexec.inherited(os.environ) or (None, [])
+    handed_over = reexec.inherited(os.environ)
+    parent = None if handed_over is None else handed_over.pid
     if config.daemon and parent is None:
         daemon.daemonize(keep_stdio=config.enable_stdio_inheritance)
     app_metrics, warnings = application.prepare(config, os.environ, fresh=parent is None)
@@ -72,6 +74,8 @@ def run(sources: Sources, loaded: Loaded, make_application: MakeApplication, ser
     pidfiles = Pidfiles(config.pidfile and config.pidfile + suffix)
     notifier = Notifier.from_environ(os.environ)
     generations = Generations(sources, environment, generation, make_application)
+    if handed_over is not None:
+        generations.tickets = Tickets.from_bytes(handed_over.secrets)
     control = _control(generation, environ=sources.environ, is_successor=parent is not None)
     promoted = (lambda: None) if control is None else control.bound.promote
     upgrade = Upgrade(launch, parent, pidfiles, generations, server, promoted)
@@ -83,7 +87,7 @@ def run(sources: Sources, loaded: Loaded, make_application: MakeApplication, ser
 
     try:
         hooks.must(generation, "on_starting", server)
-        _open(generation, server, generations, inherited)
+        _open(generation, server, generations, [] if handed_over is None else handed_over.listeners)
         private = [wakeup.reader, wakeup.writer]
         processes = ProcessTable(server, SIGNALS, private, SharedChannel(open_channel()), release, app_metrics)
         return _serve(Effects(generations, processes, upgrade, pidfiles, notifier, control), wakeup)
@@ -136,6 +140,7 @@ def _open(generation: Generation, server: Server, generations: Generations, inhe
     raise_file_limit()
     from_systemd = sockets.passed_by_systemd(log)
     generations.inherits = bool(from_systemd)
+    generation.open_certificates(generations.tickets)
     generation.open_listeners(sockets.inherit(inherited or from_systemd))
     log.info("Listening at: %s (%s)", ",".join(str(listener) for listener in generation.listeners), os.getpid())
     alias, reason = generation.worker_class.alias, generation.reason

@@ -53,6 +53,7 @@ class Upgrade:
             self.successor = reexec.start(
                 self._launch,
                 [listener.socket.fileno() for listener in reuse_port.to_hand_over(generation.all_listeners())],
+                secrets=self._generations.tickets.as_bytes(),
                 systemd=self._generations.inherits,
                 signals=signals,
                 before_exec=lambda: generation.config.pre_exec(self._server),
@@ -87,5 +88,5 @@ class Upgrade:
         self._promoted()
 
     def _share_listeners(self, shared: bool) -> None:
-        for listener in self._generations.current.all_listeners():
+        for listener in self._generations.all_listeners():
             listener.shared = shared

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tricorn.config.load import Sources
 
 EXEC, LOAD, BENCH, CTL, TOP, DOCTOR, INIT = "exec", "load", "bench", "ctl", "top", "doctor", "init"
+DEV_CERT = "dev-cert"  # no module has such a name
 """The first argument of `tricorn exec COMMAND …` and the others; but an application of that name is an application."""
 
 
@@ -23,6 +24,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if words[:1] == [BENCH] and not _is_module(BENCH):
         return _bench(words[1:])
+    if words[:1] == [DEV_CERT]:
+        from tricorn.cli import dev_cert_command
+
+        return dev_cert_command.main(words[1:])
     if words[:1] == [DOCTOR] and not _is_module(DOCTOR):
         from tricorn.cli import doctor_command
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tricorn import log as logs
 from tricorn import workers
-from tricorn.arbiter import generation, sockets
+from tricorn.arbiter import certificates, generation, sockets
 from tricorn.arbiter.environment import Environment
 from tricorn.config.config import DEFAULT, Config
 from tricorn.config.load import Loaded
@@ -39,6 +39,8 @@ def run(loaded: Loaded) -> int:
         print(f"Warning: {unknown}", file=sys.stderr)
     check_files(config)
     status = check_application(config)
+    for warning in certificates.check(config):
+        print(f"Warning: {warning}", file=sys.stderr)
     check_addresses(config)
     return status
 

@@ -98,10 +98,14 @@ class Addresses(Record):
             raise Refused("expected at least one address")
         for value in values:
             try:
-                parse(value)
+                self.read(value)
             except Refused as error:
                 raise Refused(str(error) if len(values) == 1 else f"{value}: {error}") from None
         return values
+
+    def read(self, text: str) -> Address:
+        """The address that a text names. Raises Refused."""
+        return parse(text)
 
 
 def _split_scheme(text: str) -> tuple[str, str]:

@@ -14,7 +14,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from tricorn.config import doors
 from tricorn.config.unavailable import Takes
+from tricorn.config.validators import Invalid
+from tricorn.record import replace
 
 UVICORN, HYPERCORN, GRANIAN = "uvicorn", "hypercorn", "granian"
 SERVERS = (UVICORN, HYPERCORN, GRANIAN)
@@ -107,8 +110,19 @@ def _concurrency(text: str) -> Mapping[str, object]:
     return {"worker_connections": text, "queue_limit": "1"}
 
 
-_TLS = "TLS is not available in this version of tricorn: let a front end end it."
-_WITH_TLS = "it belongs to TLS, which is asked for by other flags"
+def _in_the_clear(text: str) -> str:
+    try:
+        return str(replace(doors.parse(text), tls=False))
+    except Invalid as error:
+        raise NotUnderstood(f"{error}, got {text!r}") from None
+
+
+def _ciphers(text: str) -> str | None:
+    """uvicorn's default leaves out what every client has now; there it has no effect on TLS 1.3."""
+    return None if text == "TLSv1" else text
+
+
+_PASSWORD = "keys are not encrypted: `openssl pkey -in key.pem -out plain.pem` decrypts one."
 _HTTP2 = "HTTP/2 is not available in this version of tricorn."
 _WITH_HTTP2 = "it belongs to HTTP/2, which is not there"
 _ONE_PARSER = "there is one implementation"
@@ -124,7 +138,8 @@ SAME = {
     "--help",
     HYPERCORN: "--access-logfile --access-logformat --backlog -b --bind -D --daemon --error-logfile --log-file "
     "--graceful-timeout --max-requests --max-requests-jitter -g --group --keep-alive --log-level -p --pid --reload "
-    "--root-path -m --umask -u --user --websocket-ping-interval -w --workers -h --help",
+    "--root-path -m --umask -u --user --websocket-ping-interval -w --workers --certfile --keyfile --ca-certs "
+    "--cert-reqs --ciphers -h --help",
     GRANIAN: "--workers --backlog --log-level --log-config --factory --reload --version --help",
 }
 """The flags that are written and mean the same here."""
@@ -136,7 +151,7 @@ BORROWED = (
     Borrowed("--uds", (UVICORN, GRANIAN), Sets("`bind = unix:…`", lambda text: {"bind": f"unix:{text}"})),
     Borrowed("--fd", (UVICORN,), Sets("`bind = fd://…`", lambda text: {"bind": f"fd://{text}"})),
     Borrowed("--uds-permissions", (GRANIAN,), setting("umask", _umask)),
-    Borrowed("--insecure-bind", (HYPERCORN,), Refused("all addresses are without TLS: name it with --bind.")),
+    Borrowed("--insecure-bind", (HYPERCORN,), setting("bind", _in_the_clear)),
     Borrowed("--quic-bind", (HYPERCORN,), Refused("HTTP/3 is not available in tricorn.")),
     Borrowed(
         "--server-name",
@@ -282,17 +297,21 @@ BORROWED = (
         Nothing("an application that cannot be loaded is shown with its traceback until it can", _FLAG),
     ),
     # TLS
-    Borrowed("--ssl-certfile", (UVICORN,), Refused(_TLS)),
-    Borrowed("--ssl-certificate", (GRANIAN,), Refused(_TLS)),
-    Borrowed("--ssl-keyfile", (UVICORN, GRANIAN), Refused(_TLS)),
-    Borrowed("--certfile --keyfile", (HYPERCORN,), Ours("refused as gunicorn's: TLS is not available in this version")),
-    Borrowed("--ssl-version", (UVICORN,), Ours(_WITH_TLS)),
-    Borrowed("--ca-certs --cert-reqs --ciphers", (HYPERCORN,), Ours(_WITH_TLS)),
-    Borrowed("--ssl-keyfile-password", (UVICORN, GRANIAN), Nothing(_WITH_TLS)),
-    Borrowed("--ssl-cert-reqs --ssl-ca-certs --ssl-ciphers", (UVICORN,), Nothing(_WITH_TLS)),
-    Borrowed("--ssl-protocol-min --ssl-ca --ssl-crl", (GRANIAN,), Nothing(_WITH_TLS)),
-    Borrowed("--ssl-client-verify --no-ssl-client-verify", (GRANIAN,), Nothing(_WITH_TLS, _FLAG)),
-    Borrowed("--keyfile-password --verify-mode", (HYPERCORN,), Nothing(_WITH_TLS)),
+    Borrowed("--ssl-certfile", (UVICORN,), setting("certfile")),
+    Borrowed("--ssl-certificate", (GRANIAN,), setting("certfile")),
+    Borrowed("--ssl-keyfile", (UVICORN, GRANIAN), setting("keyfile")),
+    Borrowed("--ssl-version", (UVICORN,), Ours("ignored, as gunicorn's: see `tls_min_version`")),
+    Borrowed("--ssl-keyfile-password", (UVICORN, GRANIAN), Refused(_PASSWORD)),
+    Borrowed("--keyfile-password", (HYPERCORN,), Refused(_PASSWORD)),
+    Borrowed("--ssl-cert-reqs", (UVICORN,), setting("cert_reqs")),
+    Borrowed("--verify-mode", (HYPERCORN,), setting("cert_reqs")),
+    Borrowed("--ssl-ca-certs", (UVICORN,), setting("ca_certs")),
+    Borrowed("--ssl-ca", (GRANIAN,), setting("ca_certs")),
+    Borrowed("--ssl-crl", (GRANIAN,), setting("tls_crl_file")),
+    Borrowed("--ssl-ciphers", (UVICORN,), setting("ciphers", _ciphers)),
+    Borrowed("--ssl-protocol-min", (GRANIAN,), setting("tls_min_version")),
+    Borrowed("--ssl-client-verify", (GRANIAN,), switch("cert_reqs", 2)),
+    Borrowed("--no-ssl-client-verify", (GRANIAN,), switch("cert_reqs", 0)),
     # Files
     Borrowed("--static-path-mount", (GRANIAN,), Refused(_STATIC)),
     Borrowed(

@@ -198,7 +198,7 @@ OFTEN = (
 DESCRIPTION = "An application server for Python web applications. APP_MODULE is MODULE:ATTRIBUTE, MODULE or a file."
 SHORT_WIDTH = 80
 ALL = "All flags, each with its variable and its default: tricorn --help"
-EPILOG = "More commands: tricorn bench, ctl, doctor, exec, load, top; each has --help."
+EPILOG = "More: tricorn bench, ctl, dev-cert, doctor, exec, init, load, top, with --help."
 
 
 def _origin(name: str, source: str, flags: Mapping[str, str]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tricorn.config import addresses, foreign
+from tricorn.config import doors, foreign
+from tricorn.config.doors import Door
 from tricorn.config.registry import BY_NAME, Settings
 from tricorn.config.unavailable import UNAVAILABLE_BY_NAME
 from tricorn.config.validators import AUTO_COUNT
@@ -69,6 +70,20 @@ class Config(Settings):
             return self
         return self.having({"workers": Resolved(AUTO_COUNT, workers.origin, workers.sizing.of(kind))})
 
+    @property
+    def has_certificate(self) -> bool:
+        """Whether TLS is spoken where `bind` does not say what; the hook alone does not ask for it (gunicorn)."""
+        return self.certfile is not None or bool(self.certificate)
+
+    @property
+    def doors(self) -> tuple[Door, ...]:
+        """Where the server listens, and what it speaks there."""
+        return doors.decided(self.bind, tls=self.has_certificate)
+
+    @property
+    def admin_doors(self) -> tuple[Door, ...]:
+        return doors.decided(self.admin_bind, tls=False)
+
     # What gunicorn's Config has besides.
 
     def set(self, name: str, value: object) -> None:
@@ -88,7 +103,7 @@ class Config(Settings):
     @property
     def address(self) -> list[tuple[str, int] | str | int]:
         """What `bind` means: (host, port), the path of a unix socket, or a descriptor."""
-        return [addresses.parse(text).as_gunicorn for text in self.bind]
+        return [doors.parse(text).address.as_gunicorn for text in self.bind]
 
     @property
     def uid(self) -> int:
@@ -116,11 +131,12 @@ class Config(Settings):
 
     @property
     def is_ssl(self) -> bool:
-        return False
+        return self.certfile is not None or self.keyfile is not None
 
     @property
     def ssl_options(self) -> dict[str, object]:
-        return {}
+        names = (*("keyfile", "certfile", "ssl_version", "cert_reqs", "ca_certs"), "suppress_ragged_eofs")
+        return {name: self.value(name) for name in (*names, "do_handshake_on_connect", "ciphers")}
 
     if not TYPE_CHECKING:  # our own code does neither, and type checkers should say so if it does
 

@@ -20,12 +20,14 @@ from tricorn.config.settings.responses import Responses
 from tricorn.config.settings.security import FrontEnds, Leniency, Limits
 from tricorn.config.settings.slow_clients import SlowClients
 from tricorn.config.settings.socket import Socket
+from tricorn.config.settings.tls import Tls
 from tricorn.spelling import near
 
 
 class Settings(
     Application,
     Socket,
+    Tls,
     Admin,
     Processes,
     EventLoops,

@@ -37,7 +37,7 @@ class Setting(Record, Generic[T]):
     """An attribute of a section, from which it has its name.
 
     Its flag is the name, as `--queue-limit`, unless it says others, or none. A boolean one is a switch: `--reload` if
-    it is off without it, and `--no-sendfile` if it is on.
+    it is off without it, and `--no-sendfile` if it is on; or what its `action` says.
 
     On an instance of `Config` it reads as the value: `cfg.workers` is an `int`, and type checkers know.
     """
@@ -64,7 +64,7 @@ class Setting(Record, Generic[T]):
 
     def __set_name__(self, owner: type[Section], name: str) -> None:
         action, before = self.action, "--"
-        if isinstance(self.kind, Boolean):
+        if isinstance(self.kind, Boolean) and action is Action.STORE:
             action, before = (Action.UNSET, "--no-") if self.default else (Action.SET, "--")
         flags = (before + name.replace("_", "-"),) if self.flags == ("--",) else self.flags
         vars(self).update(name=name, section=owner.SECTION, action=action, flags=flags)

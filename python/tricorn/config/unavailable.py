@@ -1,7 +1,7 @@
 """gunicorn's settings that this version does not have: recognised, and refused if they ask for something.
 
-A setting that is of effect only with another one, its *switch*, asks for nothing by itself: `ciphers` without a
-certificate. Where the switch is on, it is the switch that is refused. `unavailable = warn` warns instead.
+A setting that is of effect only with another one, its *switch*, asks for nothing by itself: `dirty_workers` without
+`dirty_apps`. Where the switch is on, it is the switch that is refused. `unavailable = warn` warns instead.
 """
 
 from __future__ import annotations
@@ -79,17 +79,6 @@ def judge(asked: Iterable[Asked], policy: str) -> tuple[str, ...]:
 UNAVAILABLE = (
     Unavailable("protocol", ("--protocol",), "http"),
     Unavailable("uwsgi_allow_ips", ("--uwsgi-allow-from",), ("127.0.0.1", "::1"), switch="protocol"),
-    Unavailable("keyfile", ("--keyfile",)),
-    Unavailable("certfile", ("--certfile",)),
-    Unavailable("ssl_version", ("--ssl-version",), switch="certfile"),
-    Unavailable("cert_reqs", ("--cert-reqs",), 0, switch="certfile"),
-    Unavailable("ca_certs", ("--ca-certs",), switch="certfile"),
-    Unavailable("suppress_ragged_eofs", ("--suppress-ragged-eofs",), True, takes=Takes.NOTHING, switch="certfile"),
-    Unavailable(
-        "do_handshake_on_connect", ("--do-handshake-on-connect",), False, takes=Takes.NOTHING, switch="certfile"
-    ),
-    Unavailable("ciphers", ("--ciphers",), switch="certfile"),
-    Unavailable("ssl_context", switch="certfile"),
     Unavailable("http_protocols", ("--http-protocols",), ("h1",)),
     Unavailable("http2_cleartext", ("--http2-cleartext",), "off"),
     Unavailable("http2_max_concurrent_streams", ("--http2-max-concurrent-streams",), 100, switch="http_protocols"),

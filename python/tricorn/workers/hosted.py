@@ -87,6 +87,11 @@ class Front(Worker):
                 f"admin_bind (from {cfg.origin('admin_bind')}): probes are answered by the native core, which the "
                 f"worker class {cls.__qualname__} does without: {cls.why}."
             )
+        if any(door.tls for door in cfg.doors):
+            raise ConfigError(
+                f"bind = {','.join(cfg.bind)} (from {cfg.origin('bind')}) speaks TLS, as the core does, which the "
+                f"worker class {cls.__qualname__} does without: {cls.why}. Use http://, and a proxy in front."
+            )
         super().check_config(cfg, log)
 
     @classmethod

@@ -18,9 +18,13 @@ from tricorn._core import (
     TransportGateway,
     WsgiGateway,
     check_access_log_format,
+    check_tls,
     check_upload_dir,
     enlarge_signal_stack,
+    publish_tls,
     scoreboard_bytes,
+    suite_names,
+    tls_page_bytes,
     upload_dir_in_memory,
 )
 from tricorn.config.config import Config
@@ -31,6 +35,7 @@ from tricorn.log import style
 from tricorn.workers import pools
 
 if TYPE_CHECKING:
+    from tricorn.config.doors import Door
     from tricorn.workers.base import Worker
 
 __all__ = [
@@ -43,11 +48,15 @@ __all__ = [
     "TransportGateway",
     "WsgiGateway",
     "check",
+    "check_tls",
     "enlarge_signal_stack",
     "make_core",
     "make_gateway",
     "make_wsgi_gateway",
+    "publish_tls",
     "scoreboard_bytes",
+    "suite_names",
+    "tls_page_bytes",
     "unknown_atoms",
     "uploads_in_memory",
 ]
@@ -110,12 +119,19 @@ def make_core(worker: Worker) -> Core:
         "generation": spec.generation,
         "info": [("version", __version__), ("python", platform.python_version()), ("class", worker.alias)],
         "channel": fds.channel,
+        "doors": [_door(each.door) for each in spec.sockets],
+        "tls_page": spec.tls_page,
         "app_metrics": spec.app_metrics.path if spec.app_metrics and config.metrics_app != "off" else None,
     }
     try:
         return Core(fds.listeners, options, spec.page)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{error}") from None
+
+
+def _door(door: Door | None) -> tuple[bool, str | None, bool | None]:
+    """Of a listener, as the core has it."""
+    return (False, None, None) if door is None else (bool(door.tls), door.proxy_protocol, door.proxy_protocol_required)
 
 
 def make_gateway(worker: Worker) -> WsgiGateway:

@@ -47,6 +47,8 @@ class WorkerSpec(Record):
     """From 1 on; of no other process that is alive, and given again."""
     app_metrics: AppMetrics | None = None
     """Where the application's own metrics are kept, if that is looked after."""
+    tls_page: memoryview | None = None
+    """Certificates and keys, which the arbiter changes; None: all is in the clear."""
 
     @property
     def hands_over(self) -> bool:

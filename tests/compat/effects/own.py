@@ -483,12 +483,12 @@ def sees_env_file(directory: Path) -> None:
 
 
 def sees_unavailable(directory: Path) -> None:
-    with Site("unavailable = 'warn'\ncertfile = 'cert.pem'\nciphers = 'HIGH'\n") as server:
+    with Site("unavailable = 'warn'\nprotocol = 'uwsgi'\nuwsgi_allow_ips = '*'\n") as server:
         assert server.get("/hello").status == 200
-        assert len(server.log.matching(r"\[WARNING\] .*setting certfile .* was left out")) == 1
-    with Site("certfile = 'cert.pem'\n", wait=False) as server:
+        assert len(server.log.matching(r"\[WARNING\] .*setting protocol .* was left out")) == 1
+    with Site("protocol = 'uwsgi'\n", wait=False) as server:
         assert server.wait_exit() == 1
-        assert "setting certfile is not available" in server.log.text
+        assert "setting protocol is not available" in server.log.text
 
 
 def head(server: Site) -> dict[str, list[str]]:

@@ -57,7 +57,9 @@ class TestPlan:
         assert "the program was read from the standard input, and cannot be read again" in capfd.readouterr().out
 
     def test_a_former_handover_is_not_passed_on(self) -> None:
-        environ = dict.fromkeys([reexec.PID, reexec.FDS, "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "KEPT"], "1")
+        environ = dict.fromkeys(
+            [reexec.PID, reexec.FDS, reexec.SECRETS, "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "KEPT"], "1"
+        )
         assert plan("python", ["t"], ["python", "t"], "/", environ).environ == {"KEPT": "1"}
 
     @pytest.mark.parametrize("how", ["module", "script", "code"])
@@ -88,7 +90,7 @@ class TestInherited:
     @pytest.mark.parametrize(("fds", "numbers"), [("3", [3]), ("3,7", [3, 7]), ("", []), (None, [])])
     def test_the_variables_are_read_and_removed(self, fds: str | None, numbers: list[int]) -> None:
         environ = {"A": "1", reexec.PID: "42"} | ({} if fds is None else {reexec.FDS: fds})
-        assert inherited(environ) == (42, numbers)
+        assert inherited(environ) == reexec.Handover(42, numbers)
         assert environ == {"A": "1"}
 
     @pytest.mark.parametrize(("pid", "fds"), [("x", "3"), ("1", "x"), ("", "3")])
@@ -96,7 +98,7 @@ class TestInherited:
         with pytest.raises(ConfigError, match="Remove them from the environment"):
             inherited({reexec.PID: pid, reexec.FDS: fds})
 
-    @pytest.mark.parametrize("name", [reexec.PID, reexec.FDS])
+    @pytest.mark.parametrize("name", [reexec.PID, reexec.FDS, reexec.SECRETS])
     def test_no_variable_looks_like_a_misspelt_setting(self, name: str) -> None:
         assert not list(meant_by(name.removeprefix("TRICORN_")))
 
@@ -176,6 +178,42 @@ def test_sockets_of_systemd_get_systemds_numbers(
         "WATCHDOG_PID": str(pid),
     }
     assert answer[3] == [sock.getsockname()[1] for sock in reversed(listeners)]
+
+
+HEIR = """
+import os, socket, sys
+from tricorn.arbiter import reexec
+systemd = range(3, 3 + int(os.environ.get("LISTEN_FDS", 0)))
+found = reexec.inherited(os.environ)
+ports = [socket.socket(fileno=fd).getsockname()[1] for fd in found.listeners or systemd]
+print(found.secrets.decode(), ports, [name for name in os.environ if name.startswith("TRICORN_UPGRADE")])
+"""
+
+
+@pytest.mark.parametrize("systemd", [False, True])
+def test_secrets_are_in_no_variable_and_stay_out_of_the_way_of_the_sockets(
+    systemd: bool, listeners: list[socket.socket], capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    command = Command(sys.executable, (sys.executable, "-c", HEIR), str(tmp_path), dict(os.environ))
+    before = set(os.listdir("/proc/self/fd"))
+    pid = reexec.start(
+        command,
+        [sock.fileno() for sock in listeners],
+        secrets=b"hush",
+        systemd=systemd,
+        signals=(),
+        before_exec=nothing,
+        failed=nothing,
+    )
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    ports = [sock.getsockname()[1] for sock in listeners]
+    assert capfd.readouterr().out == f"hush {ports} []\n"
+    assert set(os.listdir("/proc/self/fd")) == before
+
+
+def test_secrets_that_did_not_arrive_are_none() -> None:
+    found = inherited({reexec.PID: "42", reexec.SECRETS: "999999"})
+    assert found == reexec.Handover(42, [], b"")
 
 
 def test_a_hook_runs_in_the_child_before(

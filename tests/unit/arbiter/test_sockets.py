@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from tricorn.arbiter import port_holder, sockets
 from tricorn.arbiter.sockets import Listener
+from tricorn.config import doors
+from tricorn.config.addresses import FdAddress, TcpAddress, UnixAddress
 from tricorn.errors import BindError
 
 from tests.harness.deadline import until
@@ -227,7 +229,7 @@ class TestInherited:
         given.bind(("127.0.0.1", 0))
         fd = given.detach()
         opened += sockets.listen(["192.0.2.1:0", f"fd://{fd}"], backlog=5, umask=0, log=log)
-        assert [listener.name for listener in opened] == [f"fd://{fd}"]
+        assert [str(listener.door) for listener in opened] == [f"fd://{fd}"]
 
     def test_systemds_sockets(self, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("LISTEN_PID", str(os.getpid()))
@@ -246,8 +248,8 @@ class TestInherited:
             theirs.bind(("127.0.0.1", 0))
             theirs.listen(5)
             (ours,) = sockets.inherit([theirs.dup().detach()])
-            assert ours.is_at([f"127.0.0.1:{theirs.getsockname()[1]}"])
-            assert not ours.is_at(["127.0.0.1:1", "unix:/tmp/x"])
+            assert ours.is_at([TcpAddress("127.0.0.1", theirs.getsockname()[1])])
+            assert not ours.is_at([TcpAddress("127.0.0.1", 1), UnixAddress("/tmp/x"), FdAddress(0)])
             ours.close()
             with socket.create_connection(theirs.getsockname(), timeout=5):
                 pass
@@ -273,3 +275,49 @@ class TestInherited:
             sockets.inherit([read_end])
         os.close(read_end)
         os.close(write_end)
+
+
+class TestDoors:
+    """What is spoken at a listener."""
+
+    def test_it_is_told_with_the_scheme(self, log: Log, opened: list[Listener], tmp_path: Path) -> None:
+        texts = ["https://127.0.0.1:0", f"https+unix:{tmp_path}/a", f"unix:{tmp_path}/b"]
+        opened += sockets.listen(texts, backlog=5, umask=0, log=log)
+        port = opened[0].getsockname()[1]
+        shown = [f"https://127.0.0.1:{port}", f"https+unix:{tmp_path}/a", f"unix:{tmp_path}/b"]
+        assert [str(listener) for listener in opened] == shown
+        assert [listener.tls for listener in opened] == [True, True, False]
+        assert [listener.cfg_addr for listener in opened] == [("127.0.0.1", 0), f"{tmp_path}/a", f"{tmp_path}/b"]
+
+    def test_another_scheme_keeps_the_socket(self, log: Log, opened: list[Listener]) -> None:
+        opened += sockets.listen(["http://127.0.0.1:0"], backlog=5, umask=0, log=log)
+        before = opened[0]
+        door = doors.parse("https://127.0.0.1:0?proxy_protocol=v1")
+        after = before.speaking(door)
+        assert (after.socket, after.door, before.tls) == (before.socket, door, False)
+        assert before.speaking(doors.parse("http://127.0.0.1:0")) is before
+        assert sockets.beyond([before], [after]) == []
+        assert sockets.beyond([before], []) == [before]
+
+    def test_what_is_inherited_speaks_what_is_said_of_its_address(self, log: Log, opened: list[Listener]) -> None:
+        opened += sockets.listen(["127.0.0.1:0", "127.0.0.1:0"], backlog=5, umask=0, log=log)
+        first, second = (listener.getsockname()[1] for listener in opened)
+        said = doors.decided([f"https://127.0.0.1:{second}", f"http://127.0.0.1:{first}"], tls=True)
+        inherited = sockets.with_doors([Listener(each.socket) for each in opened], said, tls=True)
+        assert [listener.tls for listener in inherited] == [False, True]
+
+    @pytest.mark.parametrize("tls", [False, True])
+    def test_what_is_not_named_speaks_what_addresses_without_a_scheme_speak(
+        self, tls: bool, log: Log, opened: list[Listener]
+    ) -> None:
+        opened += sockets.listen(["127.0.0.1:0", "127.0.0.1:0"], backlog=5, umask=0, log=log)
+        said = doors.decided(["http://127.0.0.1:1"], tls=tls)
+        inherited = sockets.with_doors([Listener(each.socket) for each in opened], said, tls=tls)
+        assert [listener.tls for listener in inherited] == [tls, tls]
+
+    def test_names_of_hosts_go_by_their_order(self, log: Log, opened: list[Listener]) -> None:
+        opened += sockets.listen(["localhost:0", "127.0.0.1:0"], backlog=5, umask=0, log=log)
+        port = opened[1].getsockname()[1]
+        said = doors.decided(["https://localhost:0", f"http://127.0.0.1:{port}"], tls=True)
+        inherited = sockets.with_doors([Listener(each.socket) for each in opened], said, tls=True)
+        assert [listener.tls for listener in inherited] == [True, False]

@@ -87,6 +87,7 @@ FOLLOWS: dict[str, list[tuple[tuple[str, ...], str]]] = {
         (("--timeout", "0"), "proxy_read_timeout 3600s;\n"),
         (("-b", "unix:/run/shop/s"), "server unix:/run/shop/s max_fails=0;\n"),
         (("-b", "0.0.0.0:9000"), "server 127.0.0.1:9000 max_fails=0;\n"),
+        (("-b", "https://:443", "-b", "http://:9000", "--certfile", __file__), "server 127.0.0.1:9000 max_fails=0;\n"),
         ((*ANYWHERE, "--hosts", "app-1,app-2"), "least_conn;\n"),
         ((*ANYWHERE, "--hosts", "app-1,app-2"), "server app-2:80 fail_timeout=2s;\n"),
         ((*ANYWHERE, "--hosts", "app-1"), "server app-1:80 max_fails=0;\n"),
@@ -127,6 +128,11 @@ def test_each_value_follows_from_its_setting(capsys: pytest.CaptureFixture[str])
             if expected not in (found := text_of(capsys, kind, *words, "shop:app")):
                 missing.append(f"{kind} {words}: {expected!r} is not in\n{found}")
     assert not missing, "\n".join(missing)
+
+
+def test_a_proxy_needs_an_address_in_the_clear(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "nginx", "shop:app", "-b", ":443", "--certfile", __file__]) == 1
+    assert "every address speaks TLS: bind = :443 (--bind). Give one with http://" in capsys.readouterr().err
 
 
 def test_a_service_is_called_by_its_module_or_its_directory(

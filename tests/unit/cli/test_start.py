@@ -28,7 +28,7 @@ def test_reading_the_configuration_needs_neither_the_arbiter_nor_what_explains_f
 
 def test_the_arbiter_imports_no_event_loop() -> None:
     modules = imported("import tricorn.arbiter.start, tricorn.workers.auto")
-    assert not {"asyncio", "ssl", "importlib.metadata", "email", "urllib.parse"} & modules
+    assert not {"asyncio", "ssl", "_hashlib", "importlib.metadata", "email", "urllib.parse"} & modules
 
 
 def test_finding_uvloop_reads_no_metadata() -> None:

@@ -44,15 +44,15 @@ def test_a_value_that_is_none(cfg: Config) -> None:
 
 
 def test_what_is_not_available_may_be_told_that_it_is_not_wanted(cfg: Config) -> None:
-    cfg.set("certfile", None)
-    assert cfg.settings["certfile"].get() is None
-    cfg.set("certfile", "/etc/cert.pem")
-    with pytest.raises(ConfigError, match="certfile"):
+    cfg.set("protocol", "http")
+    assert cfg.settings["protocol"].get() == "http"
+    cfg.set("protocol", "uwsgi")
+    with pytest.raises(ConfigError, match="protocol"):
         cfg.validate()
     cfg.set("unavailable", "warn")
     cfg.validate()
     (warning,) = cfg.loaded().warnings
-    assert "certfile is not available" in warning
+    assert "protocol is not available" in warning
 
 
 def test_the_server_gets_what_was_set_and_the_variables_of_the_platform(

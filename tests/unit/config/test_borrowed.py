@@ -94,6 +94,10 @@ VALUES = {
     "--working-dir": ".",
     "--env-files": __file__,
     "--reload-paths": ".",
+    **dict.fromkeys(("--ssl-certfile", "--ssl-certificate", "--ssl-keyfile", "--ssl-crl"), __file__),
+    "--ssl-cert-reqs": "2",
+    "--verify-mode": "CERT_REQUIRED",
+    "--ssl-protocol-min": "tls1.3",
 }
 
 
@@ -141,6 +145,13 @@ def test_each_flag_is_read_with_what_follows_it(row: object) -> None:
         ("--uds-permissions 660", {"umask": 0o006}),
         ("--uds-permissions 700", {"umask": 0o066}),
         ("-k uvloop", {"worker_class": "uvloop"}),
+        ("--ssl-certfile c --ssl-keyfile k --ssl-cert-reqs 1", {"certfile": "c", "keyfile": "k", "cert_reqs": 1}),
+        ("--ssl-ca ca --ssl-crl crl", {"ca_certs": "ca", "tls_crl_file": ("crl",)}),
+        ("--ssl-client-verify --ssl-protocol-min tls1.3", {"cert_reqs": 2, "tls_min_version": "1.3"}),
+        ("--verify-mode CERT_OPTIONAL", {"cert_reqs": 1}),
+        ("--bind :443 --insecure-bind host:80", {"bind": (":443", "http://host:80")}),
+        ("--insecure-bind [::1]", {"bind": ("http://[::1]:8000",)}),
+        ("--insecure-bind unix:/run/a", {"bind": ("http+unix:/run/a",)}),
     ],
 )
 def test_command_lines(line: str, settings: dict[str, object]) -> None:
@@ -168,14 +179,14 @@ def test_what_is_not_there_is_refused_or_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    line = "main:app --ssl-keyfile k --ssl-certfile c --ssl-ciphers HIGH --certfile c"
+    line = "main:app --http2 --ssl-keyfile-password secret --protocol uwsgi"
     with pytest.raises(SystemExit) as caught:
         load(Sources.here(line.split()))
     assert caught.value.code == 2
-    assert "error: argument --ssl-keyfile: TLS is not available" in capsys.readouterr().err
+    assert "error: argument --http2: HTTP/2 is not available" in capsys.readouterr().err
     warnings = load(Sources.here([*line.split(), "--unavailable", "warn"])).warnings
     assert [warning.partition(":")[0] for warning in warnings] == [
-        f"argument {flag}" for flag in ("--ssl-keyfile", "--ssl-certfile", "--certfile")
+        f"argument {flag}" for flag in ("--http2", "--ssl-keyfile-password", "--protocol")
     ]
     assert all(warning.endswith("It was left out (unavailable = warn).") for warning in warnings)
 

@@ -129,14 +129,14 @@ def test_what_is_not_understood(variable: str, value: str, words: str, capsys: p
 
 
 def test_what_is_not_there_is_refused_or_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    environ = {"UVICORN_SSL_KEYFILE": "k", "GRANIAN_WEBSOCKETS": "false", "UVICORN_WORKERS": "2"}
+    environ = {"UVICORN_SSL_KEYFILE_PASSWORD": "k", "GRANIAN_WEBSOCKETS": "false", "UVICORN_WORKERS": "2"}
     with pytest.raises(SystemExit) as caught:
         load(Sources(("main:app",), environ, str(tmp_path)))
     assert caught.value.code == 2
     assert "in the environment variable GRANIAN_WEBSOCKETS: argument --no-ws: " in capsys.readouterr().err
     warnings = load(Sources(("main:app", "--unavailable", "warn"), environ, str(tmp_path))).warnings
     assert [warning.partition(": ")[0] for warning in warnings] == [
-        f"in the environment variable {name}" for name in ("GRANIAN_WEBSOCKETS", "UVICORN_SSL_KEYFILE")
+        f"in the environment variable {name}" for name in ("GRANIAN_WEBSOCKETS", "UVICORN_SSL_KEYFILE_PASSWORD")
     ]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tricorn.config.config import Config
-from tricorn.config.resolve import Layer, Raw, resolve
+from tricorn.config.resolve import Layer, Raw, override, resolve
 from tricorn.config.validators import Invalid
 
 
@@ -95,11 +95,22 @@ def test_the_name_of_the_worker_class(worker_class: Any, threads: int, name: str
     assert configure(worker_class=worker_class, threads=threads).worker_class_str == name
 
 
-def test_there_is_no_tls() -> None:
+def test_classes_of_gunicorns_that_speak_tls_themselves_find_its_options() -> None:
     config: Any = configure()
     assert config.is_ssl is False
-    assert config.ssl_options == {}
     assert config.certfile is None
+    config = override(configure(), {"certfile": Raw("c.pem", "a test"), "cert_reqs": Raw(2, "a test")})
+    assert config.is_ssl is True
+    assert config.ssl_options == {
+        "keyfile": None,
+        "certfile": "c.pem",
+        "ssl_version": None,
+        "cert_reqs": 2,
+        "ca_certs": None,
+        "suppress_ragged_eofs": True,
+        "do_handshake_on_connect": False,
+        "ciphers": None,
+    }
 
 
 def test_what_is_no_setting_is_an_attribute_error() -> None:

@@ -269,9 +269,9 @@ class TestNamesThatAreNoSettings:
         assert execute(line + "\n") == Layer({})
 
     def test_what_is_not_available_is_refused(self) -> None:
-        (asked,) = execute("workers = 2\nkeyfile = 'key.pem'\n").asked
-        sentence = "conf.py:2: gunicorn's setting keyfile is not available in this version of tricorn."
-        assert (asked.name, asked.sentence) == ("keyfile", sentence)
+        (asked,) = execute("workers = 2\nprotocol = 'uwsgi'\n").asked
+        sentence = "conf.py:2: gunicorn's setting protocol is not available in this version of tricorn."
+        assert (asked.name, asked.sentence) == ("protocol", sentence)
         with pytest.raises(ConfigError):
             judge([asked], "refuse")
 
@@ -287,7 +287,7 @@ class TestNamesThatAreNoSettings:
 
     @pytest.mark.parametrize(
         "line",
-        ["keyfile = None", "http2_cleartext = 'off'", "dirty_apps = []", "http_protocols = ['h1']"],
+        ["protocol = 'http'", "http2_cleartext = 'off'", "dirty_apps = []", "http_protocols = ['h1']"],
     )
     def test_unless_it_asks_for_nothing(self, line: str) -> None:
         assert execute(line + "\n") == Layer({})

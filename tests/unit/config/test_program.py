@@ -30,7 +30,11 @@ from tricorn.errors import ConfigError
             {"websocket_compression": False, "asgi_lifespan": "off"},
         ),
         ({"preload_app": True, "bind": ["a:1", "b:2"]}, {"preload_app": True, "bind": ("a:1", "b:2")}),
-        ({"ssl_ciphers": "HIGH", "proxy_allow_ips": "*", "keyfile": None}, {}),
+        (
+            {"ssl_ciphers": "HIGH", "ssl_cert_reqs": 2, "ssl_version": 17, "ssl_ca_certs": "ca.pem", "keyfile": None},
+            {"ciphers": "HIGH", "cert_reqs": 2, "ssl_version": "17", "ca_certs": "ca.pem", "keyfile": None},
+        ),
+        ({"ssl_ciphers": "TLSv1", "uwsgi_allow_ips": "*"}, {"ciphers": None}),
     ],
 )
 def test_what_they_mean(given: dict[str, object], settings: dict[str, object]) -> None:
@@ -55,7 +59,7 @@ def test_a_value_that_cannot_be_is_named_with_its_place() -> None:
 
 
 def test_what_is_not_there_is_asked_for() -> None:
-    sentences = [asked.sentence for asked in read({"ssl_keyfile": "k", "certfile": "c"}).asked]
+    sentences = [asked.sentence for asked in read({"http2": True, "protocol": "uwsgi"}).asked]
     assert [sentence.startswith("tricorn.run(): ") for sentence in sentences] == [True, True]
 
 

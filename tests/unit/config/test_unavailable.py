@@ -12,8 +12,6 @@ BY_NAME = {record.name: record for record in UNAVAILABLE}
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("keyfile", None),
-        ("keyfile", ""),
         ("http2_cleartext", "off"),
         ("http2_cleartext", False),
         ("protocol", "http"),
@@ -23,11 +21,9 @@ BY_NAME = {record.name: record for record in UNAVAILABLE}
         ("http_protocols", "h1"),
         ("http_protocols", ["h1"]),
         ("uwsgi_allow_ips", "127.0.0.1,::1"),
-        ("suppress_ragged_eofs", True),
         ("dirty_workers", 1),
         ("uwsgi_allow_ips", "*"),
-        ("ciphers", "HIGH"),
-        ("ssl_context", lambda config, factory: factory()),
+        ("on_dirty_starting", lambda arbiter: None),
     ],
 )
 def test_gunicorns_default_asks_for_nothing_nor_does_what_needs_another_setting(name: str, value: object) -> None:
@@ -37,8 +33,7 @@ def test_gunicorns_default_asks_for_nothing_nor_does_what_needs_another_setting(
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("keyfile", "key.pem"),
-        ("certfile", "cert.pem"),
+        ("protocol", "uwsgi"),
         ("http2_cleartext", "on"),
         ("http_protocols", "h2,h1"),
         ("dirty_apps", ["shop.jobs:Thumbnails"]),
@@ -55,8 +50,8 @@ def test_a_switch_is_one_of_the_records_and_has_none_itself() -> None:
 
 
 def test_what_is_asked_for_is_refused_or_left_out_with_a_warning() -> None:
-    asked = [Asked("certfile", "conf.py:1: no certfile.", refuse), Asked("certfile", "--certfile: no.", refuse)]
-    with pytest.raises(ConfigError, match=r"^conf.py:1: no certfile\.$"):
+    asked = [Asked("protocol", "conf.py:1: no protocol.", refuse), Asked("protocol", "--protocol: no.", refuse)]
+    with pytest.raises(ConfigError, match=r"^conf.py:1: no protocol\.$"):
         judge(asked, "refuse")
-    assert judge(asked, "warn") == ("conf.py:1: no certfile. It was left out (unavailable = warn).",)
+    assert judge(asked, "warn") == ("conf.py:1: no protocol. It was left out (unavailable = warn).",)
     assert judge([], "refuse") == ()

@@ -85,6 +85,7 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[Core]:
     for other in ("AsgiGateway", "CallGateway", "GreenServer", "LoopClock", "LoopServer", "TransportGateway"):
         setattr(fake, other, object)
     fake.check_access_log_format = fake.check_upload_dir = fake.upload_dir_in_memory = lambda text: None
+    fake.check_tls = fake.publish_tls = fake.suite_names = fake.tls_page_bytes = None
     fake.enlarge_signal_stack = lambda: False
     monkeypatch.setitem(sys.modules, "tricorn._core", fake)
     forget_native()

@@ -184,7 +184,7 @@ def test_what_uvicorn_is_not_told_stays() -> None:
         ({"loop": "trio"}, "Invalid value for asgi_loop: trio .from CONFIG_KWARGS of Mine"),
         ({"fd": 3}, "'fd', which has no counterpart"),
         ({"threads": 3}, "'threads', which has no counterpart"),
-        ({"ssl_keyfile": "/k"}, "CONFIG_KWARGS of Mine: ssl_keyfile: TLS is not available"),
+        ({"ssl_keyfile_password": "s"}, "CONFIG_KWARGS of Mine: ssl_keyfile_password: keys are not encrypted"),
         ({"lifespan": "maybe"}, "Invalid value for asgi_lifespan: maybe .from CONFIG_KWARGS of Mine"),
     ],
 )

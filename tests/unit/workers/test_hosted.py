@@ -117,6 +117,13 @@ def test_probes_need_the_core() -> None:
         kind.check_config(config, SimpleNamespace())  # type: ignore[arg-type]
 
 
+def test_so_does_tls() -> None:
+    kind = hosted.host(Guest, why="serves by itself")
+    config = resolve([read_arguments(["-b", "http://:80", "-b", "https://:443"])])
+    with pytest.raises(ConfigError, match=r"bind = .*https://:443 .from --bind. speaks TLS, .* Guest does without"):
+        kind.check_config(config, SimpleNamespace())  # type: ignore[arg-type]
+
+
 def test_the_configuration_of_gunicorns_own_classes_is_gunicorns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

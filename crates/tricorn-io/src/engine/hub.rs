@@ -117,6 +117,9 @@ impl Engine {
         if self.has_things(core) || core.reactor.has_leftovers() {
             return false;
         }
+        if core.reactor.has_job() {
+            shared.waiting.wake_monitor(); // the hub is not held up for it
+        }
         let log_is_due = shared.logs.need_a_look();
         if shared.waiting.watch.is_asleep() {
             // What has to be done at some time is the monitor's.

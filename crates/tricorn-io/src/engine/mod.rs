@@ -9,6 +9,7 @@ mod fork;
 #[cfg(any(test, feature = "baton-tracking"))]
 pub(crate) mod holds;
 mod hub;
+mod jobs;
 mod lateness;
 pub mod lifecycle;
 mod one_queue;
@@ -309,6 +310,10 @@ impl Engine {
         shared.open_gate(&mut core);
         let look = shared.before_wait(&mut core, now);
         if core.reactor.has_work() {
+            return;
+        }
+        if core.reactor.has_job() {
+            shared.work_off_while_idle(core);
             return;
         }
         if shared.logs.need_a_look() {

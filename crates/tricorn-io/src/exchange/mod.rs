@@ -29,6 +29,7 @@ pub mod times;
 use crate::clock::{self, WallText};
 use crate::config::Config;
 use crate::stream::Stream;
+use crate::tls::Facts;
 use body::Body;
 use body_reader::BodyReader;
 use buffers::Request;
@@ -159,6 +160,11 @@ impl Exchange {
         } = *self;
         let receiver = body.into_receiver();
         Returned { id, stream, outbox, spent, request, attachment, receiver, timing }
+    }
+
+    /// What is known of the client's session, if it speaks TLS with this server.
+    pub fn facts(&self) -> Option<&Arc<Facts>> {
+        self.lane.output().facts()
     }
 
     pub fn slot(&self) -> usize {
@@ -388,6 +394,6 @@ mod tests {
     /// It is made in place and copied in parts only; what grows here costs every request.
     #[test]
     fn an_exchange_stays_small() {
-        assert!(size_of::<Exchange>() <= 576, "{} bytes", size_of::<Exchange>());
+        assert!(size_of::<Exchange>() <= 592, "{} bytes", size_of::<Exchange>());
     }
 }

@@ -17,6 +17,7 @@ use super::outbox::{Flush, Outbox, SharedBytes};
 use super::overflow::{self, Overflow, Store, Unstored};
 use super::patience::Patience;
 use crate::stream::Stream;
+use crate::tls::Facts;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::{Errno, IoSlice};
 use std::sync::Arc;
@@ -81,6 +82,11 @@ impl Output {
     /// The connection, to be read from.
     pub fn stream(&mut self) -> &mut Stream {
         &mut self.stream
+    }
+
+    /// What is known of the session, if the client speaks TLS.
+    pub fn facts(&self) -> Option<&Arc<Facts>> {
+        self.stream.facts()
     }
 
     /// For pollers, and for what may only look.
@@ -188,7 +194,7 @@ impl Output {
     /// Sends what fits, and nothing if something waits already: for interim responses that may be left out.
     pub fn send_optional(&mut self, bytes: &[u8]) {
         if self.outbox.is_empty() {
-            self.sent += self.stream.send(bytes).unwrap_or(0) as u64;
+            self.sent += self.stream.send_once(bytes) as u64;
         }
     }
 

@@ -75,6 +75,8 @@ pub(super) enum Source {
     RouteDurations,
     /// Words of the arbiter.
     Arbiter(LedgerWord),
+    /// The same where it is not 0.
+    SomeArbiter(LedgerWord),
     Named(LedgerWord, &'static [&'static str]),
     /// In how many states workers are.
     States(&'static [(&'static str, State)]),
@@ -105,13 +107,13 @@ use Kind::{Counter, Gauge, Histogram};
 use Source::*;
 
 #[rustfmt::skip]
-pub static FAMILIES: [Family; 68] = [
+pub static FAMILIES: [Family; 72] = [
     row(Histogram, "request_duration_seconds", "", "Time from a request's first byte to the last write of its response, of requests that met the application.", Durations(TOTAL_TIME)),
     row(Histogram, "queue_duration_seconds", "", "Time that complete requests waited for the application.", Durations(QUEUE_TIME)),
     row(Histogram, "application_duration_seconds", "", "Time from the call of the application to the last piece of its response.", Durations(APP_TIME)),
     row(Histogram, "gil_wait_seconds", "", "Time that threads with a request at hand waited for the GIL (sync, gthread).", GilWaits),
     row(Counter, "requests", "", "Requests that the application was called for, and that are over.", Count(Word::Requests)),
-    row(Counter, "responses", "code", "Responses by status, the server's own among them; code other: of statuses beyond the first 25.", Codes),
+    row(Counter, "responses", "code", "Responses by status, the server's own among them; code other: of statuses beyond the first 22.", Codes),
     row(Counter, "application_errors", "", "Requests whose application raised an exception or broke its protocol.", Count(Word::AppErrors)),
     row(Counter, "shed", "reason", "Requests answered with 503 that the application was not called for.", Counts(&[("queue_full", Word::QueueFull), ("queue_late", Word::QueueLate), ("leaving", Word::Leaving), ("head_memory", Word::HeadsShed)])),
     row(Counter, "refused", "reason", "Requests that were refused, by the rule that they broke.", Refusals),
@@ -121,6 +123,8 @@ pub static FAMILIES: [Family; 68] = [
     row(Counter, "connections_closed", "reason", "Connections that ended because of their client or a limit.", Counts(&[("idle", Word::IdleCloses), ("evicted", Word::Evicted), ("head_timeout", Word::HeadTimeouts), ("body_timeout", Word::BodyTimeouts), ("write_timeout", Word::WriteTimeouts), ("client_gone", Word::ClientGone)])),
     row(Counter, "handovers", "direction", "Requests handed over to another worker, and taken over from one.", Counts(&[("sent", Word::HandedOver), ("taken", Word::TakenOver)])),
     row(Counter, "bytes", "direction", "Bytes read from and written to clients, without TLS and admin connections.", Counts(&[("in", Word::BytesIn), ("out", Word::BytesOut)])),
+    row(Counter, "tls_handshakes", "kind", "Handshakes of TLS that came to their end: full ones, and those that resumed a session.", SomeCounts(&[("full", Word::TlsFull), ("resumed", Word::TlsResumed)])),
+    row(Counter, "tls_handshakes_failed", "reason", "Handshakes of TLS that failed.", SomeCounts(&[("version", Word::TlsFailedVersion), ("cipher", Word::TlsFailedCipher), ("protocol", Word::TlsFailedProtocol), ("name", Word::TlsFailedName), ("certificate", Word::TlsFailedCertificate), ("alert", Word::TlsFailedAlert), ("plain", Word::TlsFailedPlain), ("garbage", Word::TlsFailedGarbage), ("left", Word::TlsFailedLeft), ("timeout", Word::TlsFailedTimeout), ("crowded", Word::TlsFailedCrowded), ("internal", Word::TlsFailedInternal)])),
     row(Counter, "websocket_messages", "direction", "Messages of WebSockets (asgi).", SomeCounts(&[("in", Word::MessagesIn), ("out", Word::MessagesOut)])),
     row(Counter, "spooled_bodies", "", "Request bodies that were kept on disk.", Count(Word::Spooled)),
     row(Counter, "unforwarded", "", "Requests of untrusted peers from which forwarded headers were taken.", Count(Word::Unforwarded)),
@@ -148,7 +152,9 @@ pub static FAMILIES: [Family; 68] = [
     row(Gauge, "workers", "state", "Workers there are.", States(&[("booting", State::Booting), ("serving", State::Serving), ("draining", State::Draining)])),
     row(Gauge, "workers_target", "", "Workers that are wanted.", Arbiter(LedgerWord::Target)),
     row(Gauge, "generation", "", "The number of the generation in force; each reload makes one.", Arbiter(LedgerWord::Generation)),
+    row(Gauge, "tls_certificate_not_after_seconds", "", "When the first certificate ends that is in force, in seconds since 1970; only with TLS.", SomeArbiter(LedgerWord::CertificateEnds)),
     row(Gauge, "connections", "", "Connections that are open.", Sum(Word::Connections)),
+    row(Gauge, "tls_handshakes_pending", "", "Handshakes of TLS that are under way.", SomeSum(Word::TlsHandshakes)),
     row(Gauge, "requests_running", "", "Requests that are with the application.", Sum(Word::InFlight)),
     row(Gauge, "requests_waiting", "", "Complete requests that wait for the application.", Sum(Word::Queued)),
     row(Gauge, "oldest_wait_seconds", "", "How long the request waits that waits longest.", OldestWait),

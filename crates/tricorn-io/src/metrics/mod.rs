@@ -159,6 +159,10 @@ impl Renderer<'_> {
             }
             Source::ByRoute(_) | Source::SecondsByRoute(_) | Source::RouteDurations => self.routes(family, out),
             Source::Arbiter(word) => ledger.map_or(Ok(()), |ledger| put("", &ledger.get(*word))),
+            Source::SomeArbiter(word) => match ledger.map_or(0, |ledger| ledger.get(*word)) {
+                0 => Ok(()),
+                value => put("", &value),
+            },
             Source::Named(first, names) => ledger
                 .into_iter()
                 .flat_map(|ledger| ledger.counts(*first, names))

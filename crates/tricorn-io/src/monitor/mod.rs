@@ -84,9 +84,8 @@ pub fn run(shared: &Shared) {
         usage: Usage::default(),
         diagnosis: Diagnosis::new(shared),
         slicer: Slicer::default(),
-        looked: clock::now(),
-        expected: u64::MAX,
-        cpu: 0,
+        last: Last { looked: clock::now(), expected: u64::MAX, cpu: 0 },
+        has_jobs: false,
     };
     while !shared.life.is_closed() {
         monitor.rest();
@@ -114,7 +113,14 @@ struct Monitor<'s> {
     usage: Usage,
     diagnosis: Diagnosis,
     slicer: Slicer,
-    /// When it last looked around, and when it meant to do so again.
+    last: Last,
+    /// Jobs are left that no app thread does.
+    has_jobs: bool,
+}
+
+/// Its last look.
+struct Last {
+    /// When that was, and when the next one was meant to be.
     looked: u64,
     expected: u64,
     /// What the process had computed by then.
@@ -131,6 +137,7 @@ impl Monitor<'_> {
                 // A call that began before the word said so is seen here; one that begins later rings.
                 match shared.waiting.monitors_sleep() {
                     None if self.in_flight() || self.is_app_thread_coming() || self.log_waits() => {}
+                    Some(_) if self.has_jobs || shared.baton.take().reactor.has_job() => {}
                     None => self.wait([None; 2], self.log_retry()),
                     Some(sleep) => self.sleep_beside_hub(sleep),
                 }
@@ -138,6 +145,7 @@ impl Monitor<'_> {
                 self.mode = Mode::Ticking;
                 self.idle = 0;
             }
+            _ if self.has_jobs => self.wait([None; 2], Some(0)),
             Mode::Ticking if self.calm => self.rest_long(),
             Mode::Ticking => self.wait([None; 2], Some(TICK)),
             Mode::Covering => {
@@ -210,7 +218,7 @@ impl Monitor<'_> {
     }
 
     fn wait(&mut self, events: [Option<BorrowedFd<'_>>; 2], timeout: Option<u64>) {
-        self.expected = timeout.map_or(u64::MAX, |timeout| self.looked.saturating_add(timeout));
+        self.last.expected = timeout.map_or(u64::MAX, |timeout| self.last.looked.saturating_add(timeout));
         if self.shared.waiting.alarm.wait(events, self.life, timeout) {
             self.life = None;
             orphan::leave(self.shared);
@@ -222,14 +230,14 @@ impl Monitor<'_> {
         let now = clock::now();
         shared.board.set(Word::Heartbeat, now);
         self.usage.look(&shared.waiting, shared.board, now);
-        if now > self.expected.saturating_add(PAUSED) {
+        if now > self.last.expected.saturating_add(PAUSED) {
             self.watchdog.resume(now);
             self.eye.resume(now);
         }
-        let elapsed = now.saturating_sub(std::mem::replace(&mut self.looked, now));
-        let late = now.saturating_sub(std::mem::replace(&mut self.expected, u64::MAX));
+        let elapsed = now.saturating_sub(std::mem::replace(&mut self.last.looked, now));
+        let late = now.saturating_sub(std::mem::replace(&mut self.last.expected, u64::MAX));
         let cpu = clock::process_cpu();
-        let used = cpu.saturating_sub(std::mem::replace(&mut self.cpu, cpu));
+        let used = cpu.saturating_sub(std::mem::replace(&mut self.last.cpu, cpu));
         // One that has computed meanwhile was not stopped: others have had the monitor's processor.
         let late = if used >= late / COMPUTES { 0 } else { late };
         shared.logs.tend(now, shared.board, |text| shared.baton.take().reactor.notice(true, || text));
@@ -243,6 +251,8 @@ impl Monitor<'_> {
         if shared.config.fault == Some(Failpoint::MonitorPanics) && self.in_flight() {
             panic!("a test asked for it");
         }
+        let patience = if self.mode == Mode::Covering || shared.waiting.hub().is_some() { 0 } else { TICK };
+        self.has_jobs = shared.work_off_in_place(patience);
         self.watchdog.look(shared, now);
         let seen = self.eye.look(&shared.waiting, now, elapsed, || shared.baton.take().rounds);
         self.calm = seen.is_calm;

@@ -1,6 +1,7 @@
 //! The gate before the listeners, the place of this worker in their wait queue, and what a new connection meets.
 use super::conn::{Conn, Origin};
 use super::listener::{Accepted, Listener};
+use super::opening::Stage;
 use super::phase::Change;
 use super::warnings::Incident;
 use super::wire::{Protocol, Wire};
@@ -39,7 +40,7 @@ impl Reactor {
         true
     }
 
-    fn watch_listeners(&mut self) {
+    pub(super) fn watch_listeners(&mut self) {
         if let Err((error, again)) = self.gate.watch(clock::now) {
             self.log.warn(Incident::Unwatched(error));
             self.deadlines.wake_by(again);
@@ -225,6 +226,9 @@ impl Reactor {
     /// Whether a connection may be taken. Room is made for one that is there, not for one that may have gone to a sibling.
     #[inline]
     fn has_room_for(&mut self, listener: u16) -> bool {
+        if self.gate.handshakes.are_too_many() && self.config.is_tls_at(listener) && !self.hangs_up_on_silent() {
+            return false;
+        }
         let listener = self.gate.listener(listener);
         !self.is_crowded() || listener.is_some_and(Listener::has_some) && self.has_room()
     }
@@ -265,7 +269,7 @@ impl Reactor {
         let Newcomer { socket, peer, listener, protocol } = newcomer;
         let origin = Origin { peer, listener, trusted: self.config.policy.trust.allows(peer.ip()) };
         let mut conn = Conn::new(Stream::new(socket), origin, Wire::new(protocol));
-        conn.opens = self.config.proxy_protocol_at(listener).is_some();
+        conn.stage = Stage::first(listener, &self.config);
         let token = self.conns.insert(conn);
         self.board.add(Word::Accepted, 1);
         self.board.set(Word::Connections, self.connections() as u64);
@@ -273,6 +277,10 @@ impl Reactor {
             let Wire::Http1(http1) = &mut conn.wire;
             http1.goes_on_at(0, self.deadlines.lifetime().draw(now));
             self.deadlines.enter(token, &mut conn.phase, Change::Accepted, now);
+            if self.config.is_tls_at(listener) {
+                self.deadlines.enter(token, &mut conn.phase, Change::Shakes, now);
+                self.gate.handshakes.begins(token);
+            }
         }
         token
     }

@@ -1,6 +1,7 @@
 //! One connection between, before and after its requests.
 use super::deadlines::TimedPhase;
 use super::edges::Edges;
+use super::opening::Stage;
 use super::phase::Phase;
 use super::tokens;
 use super::wire::Wire;
@@ -34,8 +35,8 @@ pub(super) struct Conn {
     /// Its requests, but for those that exchanges have.
     pub wire: Wire,
     pub attachment: Option<Attachment>,
-    /// Nothing was read yet of what a balancer may announce.
-    pub opens: bool,
+    /// What stands before its requests, and by what they come.
+    pub stage: Stage,
     /// What a balancer has announced of it.
     pub announced: Option<Arc<Announced>>,
     /// A reply was sent here, and the connection kept.
@@ -53,7 +54,7 @@ impl Conn {
             edges: Edges::unknown(),
             wire,
             attachment: None,
-            opens: false,
+            stage: Stage::default(),
             announced: None,
             served: false,
             borrowed: false,

@@ -7,6 +7,7 @@ impl Reactor {
         for listener in self.gate.listeners().iter().chain(self.admin.listeners()) {
             each(listener.socket.as_raw_fd());
         }
-        self.conns.descriptors().chain(self.extra.sender.descriptors()).for_each(each);
+        let lent = self.extra.sender.descriptors().chain(self.gate.handshakes.descriptor());
+        self.conns.descriptors().chain(lent).for_each(each);
     }
 }

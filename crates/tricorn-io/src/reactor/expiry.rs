@@ -9,6 +9,7 @@ use crate::exchange::id::RequestId;
 use crate::exchange::incoming::late_body;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
+use crate::tls::{Failure, Reason};
 use tricorn_proto::message::{Refusal, RefusalKind};
 
 impl Reactor {
@@ -41,7 +42,7 @@ impl Reactor {
         let last = self.deadlines.timeouts().last_of_idle(now);
         for position in self.deadlines.take_unhurried(self.conns.positions()) {
             let Some((token, conn)) = self.conns.at(position) else { continue };
-            if matches!(conn.phase.get(), Phase::Idle) && !conn.is_admin() {
+            if matches!(conn.phase.get(), Phase::Idle | Phase::Shaking) && !conn.is_admin() {
                 self.set_deadline(token, last);
             }
         }
@@ -60,8 +61,9 @@ impl Reactor {
             }
             Phase::Idle => {
                 self.board.add(Word::IdleCloses, 1);
-                self.close(token);
+                self.part(token);
             }
+            Phase::Shaking => self.handshake_failed(token, &Failure::new(Reason::Timeout, "it took too long")),
             Phase::Head => {
                 self.board.add(Word::HeadTimeouts, 1);
                 let seconds = self.config.header_timeout / SECOND;

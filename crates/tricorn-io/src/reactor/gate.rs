@@ -7,8 +7,9 @@
 //! ```
 //!
 //! Open means "this worker could serve a new connection at once".
+use super::jobs::Handshakes;
 use super::listener::{Listener, watch_all};
-use crate::config;
+use crate::config::{self, Config};
 use crate::one_queue::siblings::Pages;
 use crate::scoreboard::Word;
 use crate::waiting::entrance::Entrance;
@@ -22,6 +23,8 @@ pub(super) struct Gate {
     /// Of all workers that have the same listeners.
     pages: Option<Pages>,
     listeners: Vec<Listener>,
+    /// What comes before the requests of newcomers by TLS.
+    pub handshakes: Handshakes,
     open: bool,
     /// Since when a connection is in the poller whose request may be over soon; 0: there is none.
     newcomer: u64,
@@ -50,6 +53,7 @@ impl Gate {
             entrance,
             pages: None,
             listeners,
+            handshakes: Handshakes::default(),
             open: false,
             newcomer: 0,
             paused: 0,
@@ -57,6 +61,15 @@ impl Gate {
             last_call: 0,
             round: None,
         }
+    }
+
+    /// Clients of some of them speak TLS.
+    pub fn speaks_tls(mut self, config: &Config) -> Gate {
+        for (index, listener) in self.listeners.iter_mut().enumerate() {
+            listener.is_tls = config.is_tls_at(index as u16);
+        }
+        self.handshakes = Handshakes::new(config);
+        self
     }
 
     /// The workers with these pages have the same listeners.
@@ -147,6 +160,15 @@ impl Gate {
     #[inline]
     pub fn forget_newcomer(&mut self) -> bool {
         std::mem::take(&mut self.newcomer) != 0
+    }
+
+    /// Shuts the doors with TLS, or lets the gate decide about them again; whether that changes anything. To be followed by `watch`.
+    pub fn shut_tls(&mut self, shut: bool) -> bool {
+        let mut changes = false;
+        for listener in self.listeners.iter_mut().filter(|listener| listener.is_tls) {
+            changes |= std::mem::replace(&mut listener.is_shut, shut) != shut;
+        }
+        changes
     }
 
     /// Takes the listeners out. To be followed by `watch`, which puts this worker at the end of their wait queue.

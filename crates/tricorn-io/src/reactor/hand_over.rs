@@ -5,6 +5,7 @@ use super::conn::{Conn, Origin};
 use super::edges::Edges;
 use super::enqueue::has_left;
 use super::listener::Listener;
+use super::opening::Stage;
 use super::phase::Change;
 use super::wire::{Protocol, Reading, Wire};
 use crate::config::Failpoint;
@@ -66,8 +67,11 @@ impl Reactor {
         Handed::Over
     }
 
-    /// Trailers are kept in no form that could be sent, the reader of a body that still comes neither, and a request that was passed from hand to hand stays.
+    /// A session of TLS is this process's alone. Trailers are kept in no form that could be sent, the reader of a body that still comes neither, and a request that was passed from hand to hand stays.
     fn may_move(&self, id: RequestId, most_hops: u64) -> bool {
+        if self.conns.get(id.connection()).is_none_or(|conn| conn.stage == Stage::Secured) {
+            return false;
+        }
         self.conns.request(id).is_some_and(|request| {
             request.head.trailers.is_empty() && !request.partial && u64::from(request.hops) < most_hops
         })

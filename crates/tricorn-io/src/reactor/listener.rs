@@ -21,6 +21,10 @@ pub struct Listener {
     /// What its clients speak.
     protocol: Protocol,
     is_tcp: bool,
+    /// Its clients speak TLS.
+    pub(super) is_tls: bool,
+    /// It is not watched, whatever the gate is.
+    pub(super) is_shut: bool,
     watched: bool,
 }
 
@@ -38,7 +42,7 @@ impl Listener {
         let is_tcp = matches!(name.address_family(), AddressFamily::INET | AddressFamily::INET6);
         let address = SocketAddr::try_from(name).ok();
         rustix::io::ioctl_fionbio(&socket, true)?;
-        Ok(Listener { socket, address, protocol, is_tcp, watched: false })
+        Ok(Listener { socket, address, protocol, is_tcp, is_tls: false, is_shut: false, watched: false })
     }
 
     pub(super) fn protocol(&self) -> Protocol {
@@ -47,6 +51,7 @@ impl Listener {
 
     /// Has it watched, or no longer. What cannot be taken out was not there.
     pub(super) fn watch(&mut self, entrance: &Entrance, token: Token, watch: bool) -> rustix::io::Result<()> {
+        let watch = watch && !self.is_shut;
         if watch && !self.watched {
             entrance.add(self.socket.as_fd(), token)?;
         } else if !watch && self.watched {

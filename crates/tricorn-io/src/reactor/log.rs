@@ -3,7 +3,7 @@ use super::chores::Chores;
 use super::conn::Origin;
 use super::proxied::Proxied;
 use super::warnings::{Incident, Overload, Shortage, Warnings};
-use crate::clock::WallText;
+use crate::clock::{SECOND, WallText};
 use crate::config::Config;
 use crate::exchange::buffers::Request;
 use crate::logs::Logs;
@@ -19,11 +19,13 @@ pub(super) struct Log {
     logs: Arc<Logs>,
     warnings: Warnings,
     proxied: Proxied,
+    /// When the log was told last of a client that speaks TLS where it should not.
+    told_of_tls: u64,
 }
 
 impl Log {
     pub fn new(config: Arc<Config>, logs: Arc<Logs>) -> Log {
-        Log { config, logs, warnings: Warnings::default(), proxied: Proxied::default() }
+        Log { config, logs, warnings: Warnings::default(), proxied: Proxied::default(), told_of_tls: 0 }
     }
 
     /// Applies what front ends say of a complete head, before its body.
@@ -37,6 +39,15 @@ impl Log {
     ) -> Result<(), Box<Refusal>> {
         let Some(policy) = &self.config.policy.proxy else { return Ok(()) };
         self.proxied.believe(request, origin, policy, board, chores)
+    }
+
+    /// Whether the log is to be told of a client that speaks TLS where that is not spoken: once a minute.
+    pub fn is_due_of_tls(&mut self, now: u64) -> bool {
+        let is_due = self.told_of_tls == 0 || now.saturating_sub(self.told_of_tls) >= MINUTE;
+        if is_due {
+            self.told_of_tls = now;
+        }
+        is_due
     }
 
     /// The error log is told of this, with others of its kind.
@@ -91,3 +102,5 @@ impl Log {
         self.logs.tell(&record);
     }
 }
+
+const MINUTE: u64 = 60 * SECOND;

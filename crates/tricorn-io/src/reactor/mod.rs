@@ -26,6 +26,7 @@ mod gate;
 mod hand_over;
 mod head_memory;
 mod held;
+mod jobs;
 mod lifetime;
 mod listener;
 mod load_desk;
@@ -42,6 +43,7 @@ mod reject;
 mod respond;
 mod scrapes;
 pub mod sender;
+mod shake;
 mod shed_heads;
 #[cfg(test)]
 mod simulation;
@@ -61,6 +63,7 @@ pub use crate::sys::poll::Token;
 pub use attended::{Readiness, SlotReadiness};
 pub use chores::{Chores, Notice};
 pub use hand_over::{Front, Handed};
+pub use jobs::Job;
 pub use listener::Listener;
 pub use tokens::WAKE;
 pub use wire::Protocol;
@@ -144,7 +147,7 @@ impl Reactor {
             board,
             conns: Conns::new(poller.clone()),
             work: Work::new(),
-            gate: Gate::new(listeners, entrance.clone()),
+            gate: Gate::new(listeners, entrance.clone()).speaks_tls(&config),
             admin: AdminGate::new(poller.clone(), LoadDesk::new(&config, load)),
             channel: ChannelWatch::new(poller.clone(), entrance),
             admission: Admission::new(Queue::new(config.queue_order), callers, Limits::new(&config)),
@@ -369,6 +372,10 @@ impl Reactor {
                 self.busy_event(event);
                 None
             }
+            Phase::Shaking => {
+                self.shaking_event(event);
+                None
+            }
             Phase::Idle | Phase::Head | Phase::Body | Phase::Storing => None,
         }
     }
@@ -377,7 +384,7 @@ impl Reactor {
         let conn = self.conns.get_mut(token)?;
         conn.edges.unlist();
         match conn.phase.get() {
-            Phase::Idle | Phase::Head | Phase::Body => self.read(token),
+            Phase::Idle | Phase::Shaking | Phase::Head | Phase::Body => self.read(token),
             Phase::Lingering => {
                 self.discard(token);
                 None

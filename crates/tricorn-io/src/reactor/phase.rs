@@ -10,6 +10,7 @@
 //!    │                                                                    │ Left
 //!    └──── Kept ─────────────── Flushing ◀────────────────────────────────┘
 //!
+//!   Idle ── Shakes ──▶ Shaking ── Shaken ──▶ Idle                          (by a door with TLS)
 //!   Idle, Head, Body, Storing, Queued ── Answered ──▶ Flushing
 //!   any ── Shut ──▶ Lingering ──▶ closed
 //! ```
@@ -24,6 +25,8 @@ pub(super) enum Phase {
     /// Nothing of a request has come.
     #[default]
     Idle,
+    /// A handshake of TLS is under way, or is waited for.
+    Shaking,
     /// A part of a head has come.
     Head,
     /// The head is complete, the body is not.
@@ -54,6 +57,10 @@ pub(super) struct Lent {
 pub(super) enum Change {
     /// The connection is new.
     Accepted,
+    /// It begins with a handshake of TLS.
+    Shakes,
+    /// The handshake is over, or there is none.
+    Shaken,
     /// The connection is new here, and came with a complete request.
     TakenOver,
     /// A head has begun to come at the time `first`, and its rest is waited for.
@@ -81,7 +88,8 @@ impl Phase {
     #[inline]
     pub fn enter(&mut self, change: Change) {
         *self = match (&*self, change) {
-            (Phase::Idle, Change::Accepted) => Phase::Idle,
+            (Phase::Idle, Change::Accepted) | (Phase::Shaking, Change::Shaken) => Phase::Idle,
+            (Phase::Idle, Change::Shakes) => Phase::Shaking,
             (Phase::Idle, Change::TakenOver) => Phase::Queued,
             (Phase::Idle, Change::Bytes { .. }) => Phase::Head,
             (Phase::Idle | Phase::Head, Change::Head) => Phase::Body,

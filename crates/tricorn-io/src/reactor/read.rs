@@ -1,10 +1,11 @@
 //! From bytes to complete requests.
 use super::admin::asked_of_the_agent;
 use super::bodies::{Ahead, Bodies, no_memory};
-use super::conn::Conn;
-use super::opening::{Opened, open};
+use super::conn::{Conn, Origin};
+use super::opening::{Opened, Stage, open};
 use super::phase::{Change, Phase};
 use super::reject::{After, Rejection, STATUS, Unbegun};
+use super::shake::{Meeting, is_handshake};
 use super::timeouts::note_progress;
 use super::tokens::is_admin;
 use super::wire::Wire;
@@ -23,7 +24,7 @@ use rustix::io::Errno;
 use std::ops::Range;
 use tricorn_proto::access_log::Outcome;
 use tricorn_proto::http1::Step;
-use tricorn_proto::message::{Framing, Refusal};
+use tricorn_proto::message::{Framing, Refusal, Scheme};
 
 /// What looking at the bytes at hand came to.
 enum Look {
@@ -36,6 +37,8 @@ enum Look {
     /// A balancer asks there in its own way.
     Agent(RequestId, Asked),
     Refused(RequestId, Box<Refusal>),
+    /// Something about TLS.
+    Meeting(Meeting),
 }
 
 /// What a read brought.
@@ -81,6 +84,10 @@ impl Reactor {
                     self.refuse(id, &refusal);
                     return None;
                 }
+                Look::Meeting(meeting) => {
+                    self.meet(token, meeting);
+                    return None;
+                }
                 Look::NeedMore => {}
             }
             if taken >= config::READ_BURST || taken > 0 && self.work.is_turn_over() {
@@ -117,7 +124,7 @@ impl Reactor {
     /// What stands before the first request, if it is not passed yet.
     #[inline]
     fn pass_opening(&mut self, token: Token, now: u64) -> Option<Look> {
-        let conn = self.conns.get_mut(token).filter(|conn| conn.opens)?;
+        let conn = self.conns.get_mut(token).filter(|conn| conn.stage.is_before_requests())?;
         look_for_opening(conn, token, &self.config, now)
     }
 
@@ -135,11 +142,8 @@ impl Reactor {
             let (from, step) = match reading.advance(&self.config.policy, conn.origin.trusted) {
                 Ok(advanced) => advanced,
                 Err(refusal) => {
-                    let asked = asked_of_the_agent(conn.origin.listener, id, reading.request.unread());
-                    if asked.is_none() && !conn.phase.get().is_body() {
-                        reading.request.head_at = reading.request.start; // for the log: as far as it was read
-                    }
-                    return Some(asked.map_or(Look::Refused(id, refusal), |asked| Look::Agent(id, asked)));
+                    let is_head = !conn.phase.get().is_body();
+                    return Some(wrong(&conn.origin, conn.stage, is_head.then_some(reading.request), id, refusal));
                 }
             };
             let request = &mut *reading.request;
@@ -162,6 +166,9 @@ impl Reactor {
                         return Some(Look::Admin(id));
                     }
                     request.note_announced(conn.announced.as_ref());
+                    if conn.stage != Stage::Plain && came_misplaced(conn.stage, request) {
+                        return Some(Look::Meeting(Meeting::Misplaced(id)));
+                    }
                     if let Err(refusal) = self.log.believe(request, conn.origin, self.board, &mut self.chores) {
                         return Some(Look::Refused(id, refusal));
                     }
@@ -229,7 +236,7 @@ impl Reactor {
         match result {
             Ok(0) => Some(Fill::Ended),
             Ok(count) => {
-                conn.edges.was_read(count == wanted);
+                conn.edges.was_read(count == wanted || stream.holds());
                 if !conn.is_admin() {
                     self.board.add(Word::BytesIn, count as u64);
                 }
@@ -304,7 +311,7 @@ impl Reactor {
             let peer = conn.origin.peer;
             self.notice(false, || format!("{peer} left before its request was complete"));
         }
-        self.close(token);
+        self.part(token);
     }
 
     /// Answers with the status of the refusal and closes, leaving the client time to read the answer.
@@ -324,6 +331,9 @@ impl Reactor {
 /// Looks for what a balancer announces before the first request; `None`: that is over.
 #[cold]
 fn look_for_opening(conn: &mut Conn, token: Token, config: &Config, now: u64) -> Option<Look> {
+    if conn.stage == Stage::Shaking {
+        return Some(Look::Meeting(Meeting::Shakes));
+    }
     let Wire::Http1(http1) = &mut conn.wire;
     let id = http1.current(token);
     let Some(mut reading) = http1.reading() else { return Some(Look::NeedMore) };
@@ -331,11 +341,35 @@ fn look_for_opening(conn: &mut Conn, token: Token, config: &Config, now: u64) ->
     match open(&mut conn.origin, reading.request, config) {
         Ok(Opened::NeedMore) => Some(Look::NeedMore),
         Ok(Opened::Over(announced)) => {
-            (conn.opens, conn.announced) = (false, announced);
-            None
+            (conn.stage, conn.announced) = (Stage::behind_header(conn.origin.listener, config), announced);
+            (conn.stage == Stage::Shaking).then_some(Look::Meeting(Meeting::Shakes))
         }
+        Err(refusal) if config.is_tls_at(conn.origin.listener) => Some(Look::Meeting(Meeting::Unannounced(refusal))),
         Err(refusal) => Some(Look::Refused(id, refusal)),
     }
+}
+
+/// The bytes at hand are not what they should be. `head`: they should be a head.
+#[cold]
+fn wrong(origin: &Origin, stage: Stage, head: Option<&mut Request>, id: RequestId, refusal: Box<Refusal>) -> Look {
+    let Some(request) = head else { return Look::Refused(id, refusal) };
+    if let Some(asked) = asked_of_the_agent(origin.listener, id, request.unread()) {
+        return Look::Agent(id, asked);
+    }
+    if stage == Stage::Plain && is_handshake(request.unread()) {
+        return Look::Meeting(Meeting::OnPlain(id));
+    }
+    request.head_at = request.start; // for the log: as far as it was read
+    Look::Refused(id, refusal)
+}
+
+/// A head came where TLS is spoken. Whether it did not come by TLS; else its scheme is https, unless a front end says something else.
+#[cold]
+fn came_misplaced(stage: Stage, request: &mut Request) -> bool {
+    if stage == Stage::Secured && !request.head.scheme_is_told {
+        request.head.scheme = Scheme::Https;
+    }
+    stage == Stage::Misplaced
 }
 
 /// Decides where the body goes.
@@ -459,7 +493,7 @@ fn invite(stream: Option<&mut Stream>, request: &Request, config: &Config, board
         && !config.streaming
         && request.awaits_continue()
     {
-        let sent = stream.send(CONTINUE);
-        board.add(Word::BytesOut, sent.unwrap_or(0) as u64);
+        let sent = stream.send_once(CONTINUE);
+        board.add(Word::BytesOut, sent as u64);
     }
 }

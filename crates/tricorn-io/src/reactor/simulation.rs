@@ -135,6 +135,7 @@ impl Worker {
 fn name(phase: &Phase) -> &'static str {
     match phase {
         Phase::Idle => "idle",
+        Phase::Shaking => "shaking",
         Phase::Head => "head",
         Phase::Body => "body",
         Phase::Storing => "storing",
@@ -156,6 +157,21 @@ fn a_silent_client_has_header_timeout() {
     let at = worker.now + 10 * SECOND;
     worker.pass_until_due(60 * SECOND, 1, "idle", at);
     assert_eq!(worker.pass(600 * SECOND), [], "a deadline is due once");
+}
+
+#[test]
+fn a_handshake_has_its_time_and_the_request_behind_it_header_timeout() {
+    let mut worker = Worker::new(1);
+    worker.accept(1);
+    worker.change(1, Change::Shakes);
+    assert_eq!(worker.pass(9 * SECOND), []);
+    worker.change(1, Change::Shaken);
+    let at = worker.now + 10 * SECOND;
+    worker.pass_until_due(60 * SECOND, 1, "idle", at);
+    worker.accept(2);
+    worker.change(2, Change::Shakes);
+    let at = worker.now + 10 * SECOND;
+    worker.pass_until_due(60 * SECOND, 2, "shaking", at);
 }
 
 #[test]
@@ -390,6 +406,8 @@ fn time_in_which_a_body_waits_for_the_disk_is_not_its_clients() {
 /// Changes that may follow in this phase.
 fn next_change(phase: &Phase, roll: u64, now: u64) -> Change {
     match phase {
+        Phase::Idle if roll.is_multiple_of(7) => Change::Shakes,
+        Phase::Shaking => Change::Shaken,
         Phase::Idle if roll.is_multiple_of(2) => Change::Bytes { first: now },
         Phase::Idle | Phase::Head => Change::Head,
         Phase::Body if roll.is_multiple_of(3) => Change::Unwritten,

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   Idle                 header_timeout after its acceptance, then keepalive after each reply, or until it has its age
+//!   Shaking              tls_handshake_timeout after its acceptance, whatever comes; then as a new connection
 //!   Head                 header_timeout after its first byte: more bytes do not move it
 //!   Body                 body_timeout and the minimum rate
 //!   Storing              body_timeout for each piece that goes to disk
@@ -23,6 +24,7 @@ const UNREAD: u64 = 100 * crate::clock::MILLI;
 #[derive(Debug)]
 pub(super) struct Timeouts {
     header: u64,
+    handshake: u64,
     keepalive: u64,
     body: BodyRate,
     write: u64,
@@ -46,6 +48,7 @@ impl Timeouts {
     pub fn new(config: &Config) -> Timeouts {
         Timeouts {
             header: config.header_timeout,
+            handshake: config.tls.as_ref().map_or(config.header_timeout, |tls| tls.handshake_timeout),
             keepalive: config.keepalive,
             body: config.body_rate(),
             write: config.write_timeout,
@@ -60,6 +63,7 @@ impl Timeouts {
         use crate::clock::SECOND;
         Timeouts {
             header: header * SECOND,
+            handshake: header * SECOND,
             keepalive: keepalive * SECOND,
             body,
             write: write * SECOND,
@@ -83,7 +87,8 @@ impl Timeouts {
     pub fn after(&self, change: &Change, now: u64) -> Option<u64> {
         Some(match change {
             // A drain is not held up by a client that connected just before it and says nothing.
-            Change::Accepted => now + self.limited(self.header),
+            Change::Shakes => now + self.limited(self.handshake),
+            Change::Accepted | Change::Shaken => now + self.limited(self.header),
             Change::Bytes { first } => first + self.header,
             // While draining no longer than a request takes that is on its way already: a reply begun before may have
             // promised to keep the connection.

@@ -1,7 +1,7 @@
 //! After the application: what becomes of the reply and of the connection.
 use super::conn::Conn;
 use super::outgoing::{HadEvent, Outgoing, Then};
-use super::phase::Change;
+use super::phase::{Change, Phase};
 use super::sender::{Ending, Loan};
 use super::spooler::Spooler;
 use super::wire::Wire;
@@ -173,7 +173,7 @@ impl Reactor {
             if conn.has_unread_input() {
                 self.linger(token);
             } else {
-                self.close(token);
+                self.part(token);
             }
             return;
         }
@@ -305,11 +305,22 @@ impl Reactor {
         self.close(token);
     }
 
+    /// Ends a connection whose client has all that it was to have.
+    pub(super) fn part(&mut self, token: Token) {
+        if let Some(stream) = self.conns.get_mut(token).and_then(|conn| conn.stream.as_mut()) {
+            stream.farewell();
+        }
+        self.close(token);
+    }
+
     /// Ends a connection. What Python owns goes to the chores: this may be the monitor's thread.
     pub(super) fn close(&mut self, token: Token) {
         let Some(conn) = self.conns.remove(token) else { return };
         let Conn { stream, mut phase, mut wire, attachment, .. } = conn;
         drop(stream);
+        if matches!(phase.get(), Phase::Shaking) {
+            self.handshake_ends();
+        }
         for request in wire.end() {
             self.recycle(request);
         }

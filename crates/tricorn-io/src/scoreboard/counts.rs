@@ -4,7 +4,8 @@
 //! from the status on (open addressing, linear probing). When all are taken, or for what is no status, the first word counts.
 
 use super::buckets::{COARSE, bucket, coarse};
-use super::{BUCKETS, CODES, DISTINCT, GIL_WAIT, REFUSALS, SUMS, Scoreboard};
+use super::{BUCKETS, CODES, DISTINCT, GIL_WAIT, REFUSALS, SUMS, Scoreboard, Word};
+use crate::tls::Reason;
 use tricorn_proto::message::RefusalKind;
 
 const SHIFT: u32 = 48;
@@ -41,6 +42,16 @@ impl Scoreboard {
     /// Refusals of a kind.
     pub fn refusals(&self, kind: RefusalKind) -> u64 {
         self.word(REFUSALS + kind as usize)
+    }
+
+    /// A handshake of TLS has failed.
+    pub fn handshake_failed(&self, reason: Reason) {
+        self.bump(Word::TlsFailedVersion as usize + reason as usize, 1);
+    }
+
+    /// Handshakes that failed for a reason.
+    pub fn failed_handshakes(&self, reason: Reason) -> u64 {
+        self.word(Word::TlsFailedVersion as usize + reason as usize)
     }
 
     /// A thread had a request at hand, and waited so long until it held the GIL.
@@ -97,6 +108,19 @@ mod tests {
         board.status(0);
         board.status(204);
         assert_eq!(codes(&board), [(0, 1), (204, 1)]);
+    }
+
+    #[test]
+    fn every_reason_of_a_failed_handshake_has_its_own_word() {
+        let board = Scoreboard::private(1);
+        for (index, reason) in Reason::ALL.into_iter().enumerate() {
+            (0..=index).for_each(|_| board.handshake_failed(reason));
+        }
+        for (index, reason) in Reason::ALL.into_iter().enumerate() {
+            assert_eq!((reason as usize, board.failed_handshakes(reason)), (index, index as u64 + 1));
+        }
+        assert_eq!(board.get(Word::TlsFailedInternal), Reason::ALL.len() as u64);
+        assert_eq!(board.get(Word::TlsHandshakes), 0);
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub enum LedgerWord {
     Started = TABLE + 3,
     /// Workers that were started.
     Spawned = TABLE + 4,
+    /// When the first certificate in force ends: seconds since 1970; 0: there is none.
+    CertificateEnds = TABLE + 5,
     /// As many words as there are [`EXITS`], and as there are [`RELOADS`].
     Exits = TABLE + 8,
     Reloads = TABLE + 24,

@@ -1,6 +1,6 @@
 //! The scoreboard: one page of shared memory per worker, written by its core, read by anybody.
 //!
-//! Layout, version 6: words of 64 bits, native byte order. Words are written one at a time (no torn words), without
+//! Layout, version 7: words of 64 bits, native byte order. Words are written one at a time (no torn words), without
 //! ordering between them but in the table of requests. `docs/internals/scoreboard.md` has the table; `reader` is what others than
 //! the core do with a page.
 //!
@@ -29,6 +29,7 @@ pub mod routes;
 pub use buckets::{BUCKETS, bucket_floor};
 pub use call::{Call, Phase};
 pub use cancel::{CancelOrder, Cancelled};
+pub use orders::{DRAIN, NOT_READY, REPLACED, State, YIELD};
 
 use crate::sys::fds;
 pub use buckets::{COARSE, bucket, coarse};
@@ -36,7 +37,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 use tricorn_proto::message::RefusalKind;
 
-const VERSION: u64 = 6;
+const VERSION: u64 = 7;
 /// "TRICORN\0" read as a big-endian number.
 const MAGIC: u64 = 0x5452_4943_4f52_4e00;
 
@@ -169,6 +170,23 @@ words! {
     OffloadThreads = 445, Gauge;
     OffloadBusy = 446, Gauge;
     OffloadWaiting = 447, Gauge;
+    /// Handshakes of TLS that were full, and those that resumed a session; those under way;
+    /// those that failed, a word for each reason (`tls/failure.rs`).
+    TlsFull = 448, Counter;
+    TlsResumed = 449, Counter;
+    TlsFailedVersion = 450, Counter;
+    TlsFailedCipher = 451, Counter;
+    TlsFailedProtocol = 452, Counter;
+    TlsFailedName = 453, Counter;
+    TlsFailedCertificate = 454, Counter;
+    TlsFailedAlert = 455, Counter;
+    TlsFailedPlain = 456, Counter;
+    TlsFailedGarbage = 457, Counter;
+    TlsFailedLeft = 458, Counter;
+    TlsFailedTimeout = 459, Counter;
+    TlsFailedCrowded = 460, Counter;
+    TlsFailedInternal = 461, Counter;
+    TlsHandshakes = 462, Gauge;
 }
 
 pub const QUEUE_TIME: usize = 64;
@@ -184,18 +202,11 @@ const REFUSALS: usize = GIL_WAIT + 1 + COARSE;
 const CODES: usize = REFUSALS + KINDS;
 /// Kinds of refusals, statuses that are told apart.
 const KINDS: usize = RefusalKind::ALL.len();
-const DISTINCT: usize = 24;
-
-/// Orders: the readiness path answers 503; the core drains, though Python may never run again; others listen on the same
-/// sockets, so that a drain takes no more connections; others serve on when this worker has left.
-pub const NOT_READY: u64 = 1;
-pub const DRAIN: u64 = 2;
-pub const YIELD: u64 = 4;
-pub const REPLACED: u64 = 8;
+const DISTINCT: usize = 23;
 
 /// The requests with the application, one entry for each that can run at once: start (monotonic nanoseconds, 0: none), length of the
 /// text and above it the phase (`call.rs`), text (`METHOD target`), and a word to spare.
-pub const TABLE: usize = 448;
+pub const TABLE: usize = 464;
 /// What was said of a worker before it began its page.
 const KEPT: [Word; 9] = [
     Word::Orders,
@@ -272,15 +283,6 @@ const PAGE_WORDS: usize = 512;
 /// Size of the page of a worker that runs so many requests at once.
 pub const fn page_bytes(entries: usize) -> usize {
     words(entries) * 8
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u64)]
-pub enum State {
-    Booting = 1,
-    Serving = 2,
-    Draining = 3,
-    Stopped = 4,
 }
 
 /// This worker's page.
@@ -500,7 +502,7 @@ mod tests {
             assert_eq!(bytes % 4096, 0);
             assert!((TABLE + threads * ENTRY) * 8 <= bytes);
         }
-        assert_eq!((page_bytes(1), page_bytes(4), page_bytes(5)), (4096, 4096, 8192));
+        assert_eq!((page_bytes(1), page_bytes(3), page_bytes(4)), (4096, 4096, 8192));
     }
 
     #[test]

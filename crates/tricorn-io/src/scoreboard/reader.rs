@@ -176,7 +176,7 @@ static STATES: [(State, &str); 4] = [
 static HISTOGRAMS: [(&str, usize); 3] = [("queue", QUEUE_TIME), ("application", APP_TIME), ("total", TOTAL_TIME)];
 
 #[rustfmt::skip]
-static FIGURES: [(&str, Word); 53] = [
+static FIGURES: [(&str, Word); 68] = [
     ("connections", Word::Connections),
     ("in_flight", Word::InFlight),
     ("queued", Word::Queued),
@@ -228,6 +228,21 @@ static FIGURES: [(&str, Word); 53] = [
     ("offload_threads", Word::OffloadThreads),
     ("offload_busy", Word::OffloadBusy),
     ("offload_waiting", Word::OffloadWaiting),
+    ("tls_full", Word::TlsFull),
+    ("tls_resumed", Word::TlsResumed),
+    ("tls_failed_version", Word::TlsFailedVersion),
+    ("tls_failed_cipher", Word::TlsFailedCipher),
+    ("tls_failed_protocol", Word::TlsFailedProtocol),
+    ("tls_failed_name", Word::TlsFailedName),
+    ("tls_failed_certificate", Word::TlsFailedCertificate),
+    ("tls_failed_alert", Word::TlsFailedAlert),
+    ("tls_failed_plain", Word::TlsFailedPlain),
+    ("tls_failed_garbage", Word::TlsFailedGarbage),
+    ("tls_failed_left", Word::TlsFailedLeft),
+    ("tls_failed_timeout", Word::TlsFailedTimeout),
+    ("tls_failed_crowded", Word::TlsFailedCrowded),
+    ("tls_failed_internal", Word::TlsFailedInternal),
+    ("tls_handshakes", Word::TlsHandshakes),
     ("slot", Word::Slot),
     ("generation", Word::Generation),
 ];

@@ -22,6 +22,7 @@ pub struct Report {
     /// Seconds since 1970.
     pub not_after: i64,
     pub key: String,
+    /// That it ends is not among them: the arbiter looks at `not_after` again and again.
     pub warnings: Vec<String>,
 }
 
@@ -32,9 +33,6 @@ pub struct Loaded {
     pub report: Report,
 }
 
-const DAY: i64 = 24 * 3600;
-/// Certificates of fewer days are told of.
-const SOON: i64 = 7 * DAY;
 /// RSA keys of more bits make handshakes slow: one of 4096 takes five times as long as one of 2048.
 const LONG: usize = 3072;
 
@@ -98,12 +96,6 @@ fn contains(bytes: &[u8], what: &[u8]) -> bool {
 
 fn report(label: &str, certificate: &Certificate<'_>, now: i64) -> Report {
     let mut warnings = Vec::new();
-    let left = certificate.not_after - now;
-    if left < 0 {
-        warnings.push(format!("it expired {} days ago", -left / DAY));
-    } else if left < SOON {
-        warnings.push(format!("it expires in {} days", left / DAY));
-    }
     if certificate.not_before > now {
         warnings.push("it is not valid yet".into());
     }

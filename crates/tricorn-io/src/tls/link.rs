@@ -282,11 +282,11 @@ impl Link {
 
 /// Sending.
 impl Link {
-    /// Seals plaintext of these slices, at most [`AHEAD`] bytes of it, into records. How many bytes, and how long the records are.
+    /// Seals plaintext of these slices, at most [`AHEAD`] bytes of it, into records: how long these are, in `scratch`. The
+    /// plaintext is pledged by that.
     ///
-    /// The plaintext counts as pledged. To be called when nothing is owed. Nothing may be owed afterwards either, which is zero bytes:
-    /// TLS itself has something to say first.
-    pub fn seal(&mut self, parts: &[IoSlice<'_>], scratch: &mut Scratch) -> Result<(usize, usize), Failure> {
+    /// To be called when nothing is owed. 0 if something is owed afterwards: TLS itself has something to say first.
+    pub fn seal(&mut self, parts: &[IoSlice<'_>], scratch: &mut Scratch) -> Result<usize, Failure> {
         let Scratch { wire, record } = scratch;
         let mut held = std::mem::take(&mut self.held);
         let sealed = loop {
@@ -310,7 +310,7 @@ impl Link {
         match sealed {
             Ok((plain, sealed)) => {
                 self.pledged += plain;
-                Ok((plain, sealed))
+                Ok(sealed)
             }
             Err(detail) => {
                 let failure = Failure::new(super::Reason::Internal, detail);
@@ -378,6 +378,11 @@ impl Link {
         self.pledged -= count;
         self.progress = if is_all_out { 0 } else { self.progress - count };
         count
+    }
+
+    /// Bytes of records that the socket has taken while their plaintext does not count as sent.
+    pub fn progress(&self) -> usize {
+        if self.pledged > 0 { self.progress } else { 0 }
     }
 
     #[inline]

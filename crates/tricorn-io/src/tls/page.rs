@@ -73,7 +73,7 @@ impl Page {
             if before == 0 {
                 return None;
             }
-            if before % 2 == 0 {
+            if before.is_multiple_of(2) {
                 let length = self.words[LENGTH].load(Relaxed) as usize;
                 let is_ours = self.words[MAGIC_AT].load(Relaxed) == MAGIC && length <= ROOM;
                 let words = self.words[HEAD..].iter().take(length.min(ROOM).div_ceil(8));

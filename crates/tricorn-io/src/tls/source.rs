@@ -39,7 +39,7 @@ impl Source {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let sequence = self.page.sequence();
         // An odd one: the arbiter is at it. The next handshake looks again.
-        if sequence != self.seen.load(Relaxed) && sequence % 2 == 0 {
+        if sequence != self.seen.load(Relaxed) && sequence.is_multiple_of(2) {
             match load(&self.page) {
                 Ok((sequence, config)) => {
                     self.seen.store(sequence, Relaxed);

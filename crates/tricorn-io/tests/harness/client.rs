@@ -4,8 +4,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
 /// A client that knows as much of HTTP as these tests need.
-pub struct Client {
-    pub stream: TcpStream,
+pub struct Client<S = TcpStream> {
+    pub stream: S,
     buffer: Vec<u8>,
 }
 
@@ -27,6 +27,21 @@ impl Client {
         stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
         stream.set_write_timeout(Some(DEADLINE)).expect("a timeout");
         stream.set_nodelay(true).expect("no delay");
+        Client { stream, buffer: Vec::new() }
+    }
+
+    /// Whether there is something to be read; does not wait.
+    pub fn has_something(&self) -> bool {
+        self.stream.set_nonblocking(true).expect("a socket");
+        let some = self.stream.peek(&mut [0]).is_ok();
+        self.stream.set_nonblocking(false).expect("a socket");
+        some
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    /// Over a stream that has timeouts.
+    pub fn over(stream: S) -> Client<S> {
         Client { stream, buffer: Vec::new() }
     }
 
@@ -64,14 +79,6 @@ impl Client {
             Err(error) if error.kind() == ErrorKind::ConnectionReset => false,
             Err(error) => panic!("nothing to read: {error}; so far {:?}", String::from_utf8_lossy(&self.buffer)),
         }
-    }
-
-    /// Whether there is something to be read; does not wait.
-    pub fn has_something(&self) -> bool {
-        self.stream.set_nonblocking(true).expect("a socket");
-        let some = self.stream.peek(&mut [0]).is_ok();
-        self.stream.set_nonblocking(false).expect("a socket");
-        some
     }
 
     /// The next `count` bytes.

@@ -6,6 +6,7 @@ mod client;
 mod ear;
 pub mod group;
 pub mod hub;
+pub mod tls;
 
 pub use client::{Client, Response, post, request};
 pub use ear::{Ear, pipe};
@@ -65,7 +66,7 @@ pub const DEADLINE: Duration = Duration::from_secs(20);
 /// An hour: a limit that the test does not mean to reach.
 pub const NEVER: u64 = 3600 * SECOND;
 
-/// Words of the scoreboard, version 4, as a reader in another process knows them.
+/// Words of the scoreboard, version 7, as a reader in another process knows them.
 #[derive(Debug, Clone, Copy)]
 pub enum Word {
     State = 3,
@@ -112,6 +113,11 @@ pub enum Word {
     DiskBytes = 52,
     Cancel = 62,
     CancelSlot = 63,
+    TlsFull = 448,
+    TlsResumed = 449,
+    /// Failed handshakes that had no version in common; the other reasons follow.
+    TlsFailed = 450,
+    TlsHandshakes = 462,
 }
 
 /// What became of a call that was to be cancelled: it was told to end; had ended; was over, or told before.
@@ -269,6 +275,16 @@ impl Server {
             })
             .collect();
         Server { engine, address, words, threads, tally }
+    }
+
+    /// Handshakes that failed for a reason.
+    pub fn failed(&self, reason: tricorn_io::tls::Reason) -> u64 {
+        self.words[Word::TlsFailed as usize + reason as usize].load(Ordering::Relaxed)
+    }
+
+    #[track_caller]
+    pub fn until_failed(&self, reason: tricorn_io::tls::Reason, count: u64) {
+        until("so many handshakes have failed", || self.failed(reason) == count);
     }
 
     pub fn get(&self, word: Word) -> u64 {

@@ -23,5 +23,6 @@ mod scoreboard;
 mod siblings_leave;
 mod streaming;
 mod timeouts;
+mod tls;
 mod uploads;
 mod websocket;

@@ -106,6 +106,7 @@ fn walk(
     }
     meaning.verdict?;
     head.scheme = meaning.scheme.0.unwrap_or_default();
+    head.scheme_is_told = meaning.scheme.0.is_some();
     meaning.facts.decide(head, input)?;
     Ok(Some(end))
 }

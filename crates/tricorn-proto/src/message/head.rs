@@ -91,6 +91,8 @@ pub struct RequestHead {
     pub fields: Vec<Field>,
     pub framing: Framing,
     pub scheme: Scheme,
+    /// A trusted front end has said so; else it is the connection's.
+    pub scheme_is_told: bool,
     /// What the client asks for: HTTP/1.1 without `close`, or HTTP/1.0 with `keep-alive`.
     pub keep_alive: bool,
     /// `Expect: 100-continue` on HTTP/1.1 with a body to come.

@@ -25,6 +25,7 @@ pub enum RefusalKind {
     ProxyLine,
     ProxyHeader,
     Forbidden,
+    PlainHttp,
     BodyTooLarge,
     // The peer's fault: its pace.
     HeadTimeout,
@@ -38,7 +39,7 @@ pub enum RefusalKind {
 
 impl RefusalKind {
     /// All there are, in the order of their numbers.
-    pub const ALL: [RefusalKind; 27] = {
+    pub const ALL: [RefusalKind; 28] = {
         use RefusalKind::*;
         [
             RequestLine,
@@ -61,6 +62,7 @@ impl RefusalKind {
             ProxyLine,
             ProxyHeader,
             Forbidden,
+            PlainHttp,
             BodyTooLarge,
             HeadTimeout,
             BodyTimeout,
@@ -96,6 +98,7 @@ impl RefusalKind {
             ProxyLine          => "proxy_line",
             ProxyHeader        => "proxy_header",
             Forbidden          => "forbidden",
+            PlainHttp          => "plain_http",
             BodyTooLarge       => "body_too_large",
             HeadTimeout        => "head_timeout",
             BodyTimeout        => "body_timeout",
@@ -211,6 +214,7 @@ fn row(kind: RefusalKind) -> Row {
         ProxyLine          => (400, Peer, "Invalid PROXY line: {str}", "'{}'"),
         ProxyHeader        => (400, Peer, "Invalid PROXY header: {}", ""),
         Forbidden          => (403, Peer, "Proxy request from {str} not allowed", "Request forbidden"),
+        PlainHttp          => (400, Peer, "The plain HTTP request was sent to HTTPS port{}", ""),
         BodyTooLarge       => (413, Peer, "Request body is too large ({})", ""),
         HeadTimeout        => (408, Peer, "The request head did not come in time{}", ""),
         BodyTimeout        => (408, Peer, "The request body did not come in time{}", ""),

@@ -1,6 +1,6 @@
 //! Certificates (RFC 5280), as far as a server tells of them: names, serial number, dates, key. Nothing is verified here.
 //!
-//! What is no certificate is `None`: whoever needs one that is right has asked a library for TLS before.
+//! What is no certificate is `None`: a library for TLS has judged before those that are used.
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
@@ -17,6 +17,25 @@ pub struct Certificate<'c> {
     pub key: Key,
     /// Subject alternative names, in their order; those of other kinds are left out.
     pub names: Vec<AltName<'c>>,
+}
+
+/// A certificate as PEM (RFC 7468).
+pub fn pem(der: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(der.len() * 4 / 3 + der.len() / 48 + 64);
+    text.push_str("-----BEGIN CERTIFICATE-----\n");
+    for line in der.chunks(48) {
+        for group in line.chunks(3) {
+            let bits = group.iter().fold(0, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - group.len()));
+            for digit in 0..4 {
+                let index = (bits >> (18 - 6 * digit)) as usize & 63;
+                text.push(if digit <= group.len() { char::from(DIGITS[index]) } else { '=' });
+            }
+        }
+        text.push('\n');
+    }
+    text.push_str("-----END CERTIFICATE-----\n");
+    text
 }
 
 /// The kind of a public key.

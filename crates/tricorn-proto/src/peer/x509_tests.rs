@@ -69,6 +69,15 @@ fn attributes_without_a_name_or_a_text_are_told_in_digits() {
 }
 
 #[test]
+fn a_certificate_is_told_as_pem() {
+    for (bytes, text) in [("", ""), ("f", "Zg==\n"), ("fo", "Zm8=\n"), ("foo", "Zm9v\n"), ("foob", "Zm9vYg==\n")] {
+        let whole = format!("-----BEGIN CERTIFICATE-----\n{text}-----END CERTIFICATE-----\n");
+        assert_eq!(pem(bytes.as_bytes()), whole, "RFC 4648 section 10");
+    }
+    assert!(pem(&[0xff; 49]).contains(&format!("\n{}\n/w==\n", "/".repeat(64))), "64 to a line");
+}
+
+#[test]
 fn days_are_counted_as_the_calendar_does() {
     for ((year, month, day), days) in
         [((1970, 1, 1), 0), ((1969, 12, 31), -1), ((2000, 2, 29), 11_016), ((2100, 3, 1), 47_541)]

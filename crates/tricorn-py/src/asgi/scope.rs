@@ -5,6 +5,7 @@ use crate::ends;
 use crate::text::{Cache, latin1};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString};
 use tricorn_io::{Engine, Exchange};
@@ -204,6 +205,9 @@ impl Maker {
         }
         if let Some(server) = &ends.server {
             put(scope, &self.keys.server, server.bind(py))?;
+        }
+        if let Some(session) = &ends.session {
+            extensions.set_item(intern!(py, "tls"), session.bind(py).copy()?)?;
         }
         if let Some((name, port)) = claimed {
             let server = ends::claimed_server(py, name.as_deref(), port, ends.server.as_ref())?;

@@ -3,6 +3,7 @@ use super::body;
 use super::call::{Call, Event, Written};
 use super::{ground, head};
 use crate::pieces::Piece;
+use crate::session;
 use crate::text::latin1;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::intern;
@@ -181,6 +182,12 @@ impl Call {
 
     fn fail(&self, py: Python<'_>, error: Bound<'_, PyAny>) -> PyResult<()> {
         self.failed(py, PyErr::from_value(error))
+    }
+
+    /// What is known of the client's session, if it speaks TLS.
+    #[getter]
+    fn tls<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.with(|_, exchange| session::described(py, exchange))
     }
 
     fn take_socket<'py>(&self, py: Python<'py>) -> PyResult<(RawFd, Bound<'py, PyBytes>)> {

@@ -1,6 +1,7 @@
 //! The transport as Python sees it (`asyncio.Transport`).
 use super::connection::Transport;
 use super::{reading, writing};
+use crate::session;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -91,6 +92,7 @@ impl Transport {
             "scheme" => Ok(claimed_scheme(py, self).or(default)),
             "sockname" => address(py, self.local).map(Some),
             "socket" => socket(py, self).map(|socket| socket.or(default)),
+            "tls" => session(py, self).map(|session| session.or(default)),
             _ => Ok(default),
         }
     }
@@ -133,13 +135,21 @@ impl Transport {
     }
 }
 
-/// A `socket.socket` over a duplicate of the descriptor, while there is a request.
+/// A `socket.socket` over a duplicate of the descriptor, while there is a request: for what it is connected to. What a client that
+/// speaks TLS sends cannot be read there.
 fn socket<'py>(py: Python<'py>, transport: &Transport) -> PyResult<Option<Bound<'py, PyAny>>> {
     let duplicate = match transport.state().active.exchange() {
         Some(exchange) => exchange.lane.descriptor().duplicate().map_err(std::io::Error::from)?,
         None => return Ok(None),
     };
     py.import("tricorn.gateway.taken_socket")?.call_method1("show", (duplicate.into_raw_fd(),)).map(Some)
+}
+
+/// What is known of the client's session, if it speaks TLS, while there is a request.
+fn session<'py>(py: Python<'py>, transport: &Transport) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let state = transport.state();
+    let Some(exchange) = state.active.exchange() else { return Ok(None) };
+    Ok(session::described(py, exchange)?.map(Bound::into_any))
 }
 
 /// The client: of the request under way, if trusted front ends say who asked, or else of the connection.
@@ -154,11 +164,10 @@ fn peer<'py>(py: Python<'py>, transport: &Transport) -> PyResult<Bound<'py, PyAn
 /// Of the request under way, where front ends are believed or a balancer has announced it.
 fn claimed_scheme<'py>(py: Python<'py>, transport: &Transport) -> Option<Bound<'py, PyAny>> {
     let state = transport.state();
-    let request = state
-        .active
-        .exchange()
-        .map(|exchange| &exchange.request)
-        .filter(|request| request.claims().is_some() || request.announced().is_some())?;
+    let request = state.active.exchange().map(|exchange| &exchange.request).filter(|request| {
+        let is_own = || request.head.scheme == Scheme::Https;
+        request.claims().is_some() || request.announced().is_some() || is_own()
+    })?;
     Some(
         if request.head.scheme == Scheme::Https { intern!(py, "https") } else { intern!(py, "http") }
             .clone()

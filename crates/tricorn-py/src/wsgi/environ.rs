@@ -175,6 +175,7 @@ impl Maker {
     fn addresses(&self, environ: &Bound<'_, PyDict>, engine: &Engine, exchange: &mut Exchange) -> PyResult<()> {
         let py = environ.py();
         let names = peer::names(py, engine, exchange)?;
+        let session = names.session.as_ref().map(|session| session.clone_ref(py));
         put(environ, self.keys.remote.bind(py), names.remote.bind(py))?;
         put(environ, self.keys.remote_port.bind(py), names.remote_port.bind(py))?;
         if let Some((name, port)) = &names.server {
@@ -188,6 +189,9 @@ impl Maker {
         }
         if let Some(announced) = exchange.request.announced() {
             announced::fill_environ(environ, announced)?;
+        }
+        if let Some(session) = session {
+            environ.update(session.bind(py).as_mapping())?; // our own, whatever a balancer knows of another one
         }
         exchange.request.claims().map_or(Ok(()), |claims| self.claims(environ, claims))
     }

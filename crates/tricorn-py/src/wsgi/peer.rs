@@ -1,8 +1,9 @@
 //! Addresses as Python strings, kept with the connection.
 use crate::ends::{local_address, peer_address};
+use crate::session;
 use crate::text::latin1;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyDict, PyString};
 use tricorn_io::{Attachment, Engine, Exchange};
 
 /// `REMOTE_ADDR`, `REMOTE_PORT`, `SERVER_NAME`, `SERVER_PORT`; empty for what a unix socket does not have.
@@ -11,6 +12,8 @@ pub struct Names {
     pub remote_port: Py<PyString>,
     /// `None` where the environ's template has the right ones already.
     pub server: Option<(Py<PyString>, Py<PyString>)>,
+    /// What is told of a client that speaks TLS.
+    pub session: Option<Py<PyDict>>,
 }
 
 /// The connection's names: made for its first request, then kept with it.
@@ -42,5 +45,6 @@ fn make(py: Python<'_>, engine: &Engine, exchange: &Exchange) -> PyResult<Names>
         remote: latin1(py, remote.as_bytes())?.unbind(),
         remote_port: latin1(py, remote_port.as_bytes())?.unbind(),
         server,
+        session: exchange.facts().map(|facts| session::environ(py, facts)).transpose()?,
     })
 }

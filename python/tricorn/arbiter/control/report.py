@@ -172,7 +172,7 @@ def listener(each: Listener) -> Json:
     is_open = each.socket.fileno() >= 0
     # A closed one, of a server that stops, has no address any more.
     return {
-        "address": str(each) if is_open else each.name,
+        "address": str(each) if is_open else str(each.door or ""),
         "type": kind,
         "fd": each.socket.fileno() if is_open else None,
     }

@@ -31,14 +31,21 @@ class Choices(Record):
 
 def upstream(service: Service) -> TcpAddress | UnixAddress:
     """Where the proxy finds the server: a unix socket if there is one. Raises ConfigError."""
-    if service.sockets:
-        return service.sockets[0]
-    if not service.tcp:
+    plain = service.in_the_clear
+    if service.addresses and not plain:
+        raise ConfigError(
+            f"A proxy speaks to the server in the clear, and every address speaks TLS: {service.says('bind')}. Give "
+            "one with http:// or http+unix: for it, as in -b http://127.0.0.1:8000."
+        )
+    if sockets := [address for address in service.sockets if address in plain]:
+        return sockets[0]
+    tcp = [address for address in service.tcp if address in plain]
+    if not tcp:
         raise ConfigError(
             f"A proxy needs an address to connect to: {service.says('bind')}. Expected HOST:PORT or unix:PATH; give "
             "with -b the one on which the server will listen."
         )
-    return local(service.tcp[0])
+    return local(tcp[0])
 
 
 def upstreams(service: Service, choices: Choices) -> list[TcpAddress | UnixAddress]:
@@ -46,7 +53,8 @@ def upstreams(service: Service, choices: Choices) -> list[TcpAddress | UnixAddre
     one = upstream(service)
     if not choices.hosts:
         return [one]
-    if isinstance(one, UnixAddress) or not service.reachable:
+    reachable = [address for address in service.reachable if address in service.in_the_clear]
+    if isinstance(one, UnixAddress) or not reachable:
         raise ConfigError(
             f"--hosts needs an address that other machines reach: {service.says('bind')}. Expected 0.0.0.0:PORT; give "
             "with -b the one on which the servers will listen."
@@ -56,7 +64,7 @@ def upstreams(service: Service, choices: Choices) -> list[TcpAddress | UnixAddre
             f"--hosts needs a readiness path that other machines reach: {service.says('admin_bind')}. Expected "
             "0.0.0.0:PORT; give it with --admin-bind."
         )
-    return [TcpAddress(host, service.reachable[0].port) for host in choices.hosts]
+    return [TcpAddress(host, reachable[0].port) for host in choices.hosts]
 
 
 def local(address: TcpAddress) -> TcpAddress:

@@ -63,7 +63,12 @@ class Service(Record):
 
     @property
     def addresses(self) -> list[TcpAddress | UnixAddress | FdAddress]:
-        return [parse(text) for text in self.config.bind]
+        return [door.address for door in self.config.doors]
+
+    @property
+    def in_the_clear(self) -> list[TcpAddress | UnixAddress | FdAddress]:
+        """Those at which a proxy speaks HTTP."""
+        return [door.address for door in self.config.doors if not door.tls]
 
     @property
     def tcp(self) -> list[TcpAddress]:

@@ -74,7 +74,7 @@ class Application(Section):
         default="refuse",
         own=True,
         help="What becomes of settings of other servers that tricorn does not have: refuse or warn.",
-        doc="With `warn` each is left out, and the log says so at every start. What such a setting promises (TLS, "
-        "say) is then not there. Settings that are of effect only with others (`ciphers`, `proxy_allow_ips`) are never "
-        "refused.",
+        doc="With `warn` each is left out, and the log says so at every start. What such a setting promises (HTTP/2, "
+        "say) is then not there. Settings that are of effect only with others (`dirty_workers`, `uwsgi_allow_ips`) are "
+        "never refused.",
     )

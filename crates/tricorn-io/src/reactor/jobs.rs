@@ -1,0 +1,138 @@
+//! Work that takes too long for a holder of the baton: the handshakes of TLS, 0.1 to 3 ms each.
+//!
+//! ```text
+//!   a flight of a client's has come ──▶ queue ──next──▶ Job: the connection's stream is out
+//!                                                        │ run, without the baton: an idle app thread in its wait, or the monitor
+//!   open, or one flight further, or failed  ◀──returned──┘
+//! ```
+//!
+//! One job is out at a time, and requests that are ready come before the next one: a flood of handshakes takes the time that is left, and
+//! slows new connections only. What is done with a job that is back: `shake.rs`.
+use crate::clock;
+use crate::config::Config;
+use crate::stream::{Shaken, Stream};
+use crate::sys::poll::Token;
+use crate::tls::Source;
+use rustix::fd::{AsRawFd, RawFd};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A handshake that goes on by as much as its client has sent.
+#[derive(Debug)]
+pub struct Job {
+    pub(super) token: Token,
+    pub(super) stream: Stream,
+    /// Bytes that were read before.
+    first: Vec<u8>,
+    source: Arc<Source>,
+    pub(super) shaken: Shaken,
+}
+
+impl Job {
+    pub(super) fn new(token: Token, stream: Stream, first: Vec<u8>, source: Arc<Source>) -> Job {
+        Job { token, stream, first, source, shaken: Shaken::NotYet }
+    }
+
+    /// Takes its time.
+    pub fn run(&mut self) {
+        self.shaken = self.stream.shake(&std::mem::take(&mut self.first), &self.source);
+    }
+
+    pub(super) fn take_complaint(&self) -> Option<String> {
+        self.source.take_complaint()
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Handshakes {
+    source: Option<Arc<Source>>,
+    /// Most that may be under way.
+    most: usize,
+    under_way: usize,
+    /// Connections that have sent something, and since when the first of them waits.
+    queue: VecDeque<Token>,
+    since: u64,
+    /// Newcomers, the oldest first; those that are further by now are left out when they are met.
+    newcomers: VecDeque<Token>,
+    /// The socket of the job that is out.
+    out: Option<RawFd>,
+}
+
+impl Handshakes {
+    pub fn new(config: &Config) -> Handshakes {
+        Handshakes {
+            source: config.tls.as_ref().map(|tls| tls.source.clone()),
+            most: config.tls.as_ref().map_or(0, |tls| tls.pending_handshakes.max(1)),
+            ..Handshakes::default()
+        }
+    }
+
+    /// A connection came in by a door with TLS.
+    pub fn begins(&mut self, token: Token) {
+        self.under_way += 1;
+        self.newcomers.push_back(token);
+    }
+
+    /// A handshake is over, whatever came of it. Whether there is room again, after there was none.
+    pub fn ends(&mut self) -> bool {
+        self.under_way = self.under_way.saturating_sub(1);
+        if self.under_way == 0 {
+            self.newcomers.clear();
+        }
+        self.under_way + 1 == self.most
+    }
+
+    pub fn under_way(&self) -> usize {
+        self.under_way
+    }
+
+    #[inline]
+    pub fn are_too_many(&self) -> bool {
+        self.under_way >= self.most && self.source.is_some()
+    }
+
+    /// The oldest newcomer that was not asked for yet.
+    pub fn next_newcomer(&mut self) -> Option<Token> {
+        self.newcomers.pop_front()
+    }
+
+    /// The client has sent something. No connection is put in twice: it has no edge before it was read.
+    pub fn queue(&mut self, token: Token) {
+        if self.queue.is_empty() {
+            self.since = clock::now();
+        }
+        self.queue.push_back(token);
+    }
+
+    /// Whether one can be taken out.
+    #[inline]
+    pub fn has_job(&self) -> bool {
+        !self.queue.is_empty() && self.out.is_none()
+    }
+
+    /// For how many nanoseconds jobs have waited; 0: there are none.
+    pub fn waited(&self, now: u64) -> u64 {
+        if self.has_job() { now.saturating_sub(self.since).max(1) } else { 0 }
+    }
+
+    /// The connection whose turn it is.
+    pub fn next(&mut self) -> Option<(Token, Arc<Source>)> {
+        let source = self.source.clone().filter(|_| self.out.is_none())?;
+        let token = self.queue.pop_front()?;
+        self.since = clock::now();
+        Some((token, source))
+    }
+
+    pub fn goes_out(&mut self, stream: &Stream) {
+        self.out = Some(stream.socket().as_raw_fd());
+    }
+
+    pub fn is_back(&mut self) {
+        self.out = None;
+    }
+
+    /// The socket that is out.
+    pub fn descriptor(&self) -> Option<RawFd> {
+        self.out
+    }
+}

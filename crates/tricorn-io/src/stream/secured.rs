@@ -1,0 +1,313 @@
+//! The side of a door that speaks TLS: system calls around a [`Link`]. What its callers see is plaintext.
+//!
+//! Two contracts of plain sockets are kept, so that no caller has to know:
+//!
+//! * A read that brings less than was asked for has drained the socket, and the session: more bytes will make an edge.
+//! * Bytes count as sent when the socket has their records. A sender presents again what was not taken, as it does with a plain
+//!   socket, and is told how much of it is gone by now. So what a session owes keeps the outbox from being empty, and is never
+//!   more than [`AHEAD`](crate::tls::AHEAD) bytes.
+use crate::tls::{AHEAD, Facts, Failure, Link, Opened, Reason, Scratch, Source};
+use rustix::fd::BorrowedFd;
+use rustix::io::{self, Errno, IoSlice};
+use rustix::net::{RecvFlags, recv};
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// A session, and what is known of it. All handles of a connection share it.
+#[derive(Debug)]
+pub struct Secured {
+    link: Mutex<Link>,
+    facts: OnceLock<Arc<Facts>>,
+}
+
+/// What came of a part of a handshake.
+#[derive(Debug)]
+pub enum Shaken {
+    /// It is over: the connection is open. There may be plaintext already.
+    Over,
+    /// The client has to say more, or to take what we said.
+    NotYet,
+    /// The client speaks plain HTTP: its first bytes.
+    Plain(Vec<u8>),
+    Failed(Failure),
+}
+
+/// Bytes that a client may send before its handshake is over: what rustls takes of messages, and something for their records.
+const MOST_BEFORE: usize = 96 * 1024;
+/// The first byte of every record of a handshake.
+const HANDSHAKE: u8 = 22;
+/// Bytes that are read of a socket at a time.
+const READ: usize = AHEAD;
+
+thread_local! {
+    /// Memory for one call, of each thread that has read or sent by TLS: an idle session has none of its own.
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+/// The handshake.
+impl Secured {
+    /// Goes on with the handshake of a connection, as far as the bytes at hand go. Without a session none of them has come, and
+    /// the first one decides. `first`: bytes that were read before.
+    pub fn shake(session: &mut Option<Arc<Secured>>, socket: BorrowedFd<'_>, first: &[u8], source: &Source) -> Shaken {
+        SCRATCH.with_borrow_mut(|scratch| {
+            let mut first = Some(first).filter(|first| !first.is_empty());
+            loop {
+                if let Some(session) = session
+                    && let Err(error) = pay(&mut session.link(), socket)
+                    && error != Errno::AGAIN
+                {
+                    return left();
+                }
+                let held = session.as_ref().map_or(0, |session| session.link().begin_reading(&mut scratch.wire));
+                let room = &mut scratch.wire[held..][..READ];
+                let count = match first.take() {
+                    Some(bytes) => {
+                        let count = bytes.len().min(room.len());
+                        room[..count].copy_from_slice(&bytes[..count]);
+                        count
+                    }
+                    None => match receive(socket, room) {
+                        Ok(0) => return left(),
+                        Ok(count) => count,
+                        Err(Errno::AGAIN) => return Shaken::NotYet,
+                        Err(_) => return left(),
+                    },
+                };
+                let incoming = &mut scratch.wire[..held + count];
+                let shaken = match session {
+                    Some(session) => session.take_flight(incoming, socket),
+                    None => match Secured::begin(incoming, source) {
+                        Ok(begun) => session.insert(Arc::new(begun)).take_flight(incoming, socket),
+                        Err(shaken) => return shaken,
+                    },
+                };
+                if !matches!(shaken, Shaken::NotYet) || count < READ {
+                    return shaken;
+                }
+            }
+        })
+    }
+
+    fn begin(incoming: &[u8], source: &Source) -> Result<Secured, Shaken> {
+        match incoming.first() {
+            Some(&HANDSHAKE) => {}
+            // Methods of HTTP are words of letters.
+            Some(byte) if byte.is_ascii_alphabetic() => return Err(Shaken::Plain(incoming.to_vec())),
+            _ => return Err(Shaken::Failed(Failure::new(Reason::Garbage, "it speaks neither TLS nor HTTP"))),
+        }
+        let link = Link::new(source.config()).map_err(Shaken::Failed)?;
+        Ok(Secured { link: Mutex::new(link), facts: OnceLock::new() })
+    }
+
+    /// Takes bytes of the client's, and answers them.
+    fn take_flight(&self, incoming: &mut [u8], socket: BorrowedFd<'_>) -> Shaken {
+        let mut link = self.link();
+        let mut surplus = Vec::new();
+        let absorbed = link.absorb(incoming, &mut |plain| surplus.extend_from_slice(plain));
+        link.keep(&surplus);
+        let paid = pay(&mut link, socket);
+        match (absorbed, link.opened()) {
+            (Err(failure), _) => Shaken::Failed(failure),
+            (Ok(()), Opened::Yes) => {
+                let _ = self.facts.set(Arc::new(link.facts()));
+                Shaken::Over
+            }
+            (Ok(()), Opened::NotYet) if link.heard() > MOST_BEFORE => {
+                Shaken::Failed(Failure::new(Reason::Garbage, "its handshake is too long"))
+            }
+            (Ok(()), Opened::NotYet) if link.has_ended() => left(),
+            (Ok(()), Opened::NotYet) => match paid {
+                Ok(()) | Err(Errno::AGAIN) => Shaken::NotYet,
+                Err(_) => left(),
+            },
+        }
+    }
+}
+
+fn left() -> Shaken {
+    Shaken::Failed(Failure::new(Reason::Left, "it has left"))
+}
+
+/// Receiving.
+impl Secured {
+    fn link(&self) -> MutexGuard<'_, Link> {
+        self.link.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn facts(&self) -> Option<&Arc<Facts>> {
+        self.facts.get()
+    }
+
+    /// Whether there are records that the socket has not taken.
+    pub fn owes(&self) -> bool {
+        !self.link().owed().is_empty()
+    }
+
+    /// Whether a read would bring something without the socket: plaintext, or the end.
+    pub fn holds(&self) -> bool {
+        let link = self.link();
+        link.surplus() > 0 || link.has_ended()
+    }
+
+    /// Reads up to `most` bytes of plaintext.
+    pub fn read(&self, socket: BorrowedFd<'_>, most: usize, sink: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+        let mut link = self.link();
+        let mut count = link.take(most, sink);
+        let mut error = Errno::AGAIN;
+        SCRATCH.with_borrow_mut(|scratch| {
+            while count < most && !link.has_ended() {
+                match absorb(&mut link, socket, scratch, &mut count, most, sink) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(found) => {
+                        error = found;
+                        link.ends();
+                    }
+                }
+            }
+        });
+        match count {
+            0 if link.failure().is_some() => Err(Errno::PROTO),
+            0 if error != Errno::AGAIN => Err(error),
+            0 if link.has_ended() || most == 0 => Ok(0),
+            0 => Err(Errno::AGAIN),
+            count => Ok(count),
+        }
+    }
+
+    /// Bytes of plaintext that have come, as far as they are looked for.
+    pub fn unread(&self, socket: BorrowedFd<'_>) -> usize {
+        let mut link = self.link();
+        SCRATCH.with_borrow_mut(|scratch| {
+            while link.surplus() < READ && !link.has_ended() {
+                match absorb(&mut link, socket, scratch, &mut 0, 0, &mut |_| {}) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(_) => link.ends(),
+                }
+            }
+        });
+        link.surplus()
+    }
+}
+
+/// One read of the socket: plaintext goes to the sink until `most` bytes are there, and what is more stays with the session. False: the
+/// socket has no more.
+fn absorb(
+    link: &mut Link,
+    socket: BorrowedFd<'_>,
+    scratch: &mut Scratch,
+    count: &mut usize,
+    most: usize,
+    sink: &mut dyn FnMut(&[u8]),
+) -> io::Result<bool> {
+    let held = link.begin_reading(&mut scratch.wire);
+    let got = match receive(socket, &mut scratch.wire[held..][..READ]) {
+        Ok(0) => {
+            link.ends();
+            return Ok(false);
+        }
+        Ok(got) => got,
+        Err(Errno::AGAIN) => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let mut surplus = Vec::new();
+    let absorbed = link.absorb(&mut scratch.wire[..held + got], &mut |plain| {
+        let (wanted, rest) = plain.split_at(plain.len().min(most - *count));
+        if !wanted.is_empty() {
+            sink(wanted);
+            *count += wanted.len();
+        }
+        surplus.extend_from_slice(rest);
+    });
+    link.keep(&surplus);
+    if !link.owed().is_empty() {
+        let _ = pay(link, socket); // an answer of TLS' own, or an alert: what is left goes with what is sent next
+    }
+    absorbed.map_err(|_| Errno::PROTO)?;
+    Ok(got == READ)
+}
+
+/// Sending.
+impl Secured {
+    /// Sends slices; how many bytes of them count as sent.
+    pub fn send(&self, socket: BorrowedFd<'_>, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let mut link = self.link();
+        let most = slices.iter().map(|slice| slice.len()).sum();
+        pay_some(&mut link, socket)?;
+        if link.pledged() == 0 {
+            if !link.owed().is_empty() {
+                return Err(Errno::AGAIN);
+            }
+            SCRATCH.with_borrow_mut(|scratch| seal(&mut link, socket, slices, scratch))?;
+        }
+        match link.redeem(most) {
+            0 if most > 0 => Err(Errno::AGAIN),
+            count => Ok(count),
+        }
+    }
+
+    /// Sends all or, if something is owed, nothing: for bytes that are not presented again. How many.
+    pub fn send_once(&self, socket: BorrowedFd<'_>, bytes: &[u8]) -> usize {
+        let mut link = self.link();
+        if link.pledged() > 0 || pay(&mut link, socket).is_err() {
+            return 0;
+        }
+        let sealed = SCRATCH.with_borrow_mut(|scratch| seal(&mut link, socket, &[IoSlice::new(bytes)], scratch));
+        link.forget_pledge();
+        if sealed.is_ok() { bytes.len() } else { 0 }
+    }
+
+    /// Says that nothing more is sent, and sends what is owed as far as the socket takes it.
+    pub fn farewell(&self, socket: BorrowedFd<'_>) {
+        let mut link = self.link();
+        link.farewell();
+        let _ = pay(&mut link, socket);
+    }
+
+    /// Records of bytes that count as not sent yet, which the socket has.
+    pub fn ahead(&self) -> u64 {
+        self.link().progress() as u64
+    }
+}
+
+/// Seals slices, and gives the socket what it takes of that.
+fn seal(link: &mut Link, socket: BorrowedFd<'_>, slices: &[IoSlice<'_>], scratch: &mut Scratch) -> io::Result<()> {
+    let mut sealed = link.seal(slices, scratch).map_err(|_| Errno::PIPE)?;
+    if sealed == 0 && !link.owed().is_empty() {
+        pay(link, socket)?;
+        sealed = link.seal(slices, scratch).map_err(|_| Errno::PIPE)?;
+    }
+    let records = &scratch.wire[..sealed];
+    let taken = match super::retry(|| super::send(socket, records)) {
+        Ok(taken) => taken,
+        Err(Errno::AGAIN) => 0,
+        Err(error) => return Err(error),
+    };
+    link.went_out(taken);
+    if taken < records.len() {
+        link.owe(&records[taken..]);
+    }
+    Ok(())
+}
+
+/// Sends what is owed; an error if something is left.
+fn pay(link: &mut Link, socket: BorrowedFd<'_>) -> io::Result<()> {
+    while !link.owed().is_empty() {
+        let taken = super::retry(|| super::send(socket, link.owed()))?;
+        link.paid(taken);
+    }
+    Ok(())
+}
+
+/// The same; what is left is no error.
+fn pay_some(link: &mut Link, socket: BorrowedFd<'_>) -> io::Result<()> {
+    match pay(link, socket) {
+        Err(Errno::AGAIN) => Ok(()),
+        result => result,
+    }
+}
+
+fn receive(socket: BorrowedFd<'_>, room: &mut [u8]) -> io::Result<usize> {
+    super::retry(|| recv(socket, &mut *room, RecvFlags::empty()).map(|(count, _)| count))
+}

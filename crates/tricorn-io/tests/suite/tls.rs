@@ -1,0 +1,366 @@
+//! TLS over real sockets: what is served over plain ones is served, and what is wrong is told.
+#![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
+use crate::harness;
+use harness::tls::*;
+use harness::*;
+use rustls::version::{TLS12, TLS13};
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use tricorn_io::tls::Reason;
+use tricorn_io::{Config, Engine, Exchange, Sent};
+use tricorn_proto::message::Scheme;
+
+/// More than the sockets of the loopback hold.
+const BIG: usize = 8 << 20;
+
+fn echo(engine: &Engine, exchange: &mut Exchange) {
+    let (body, _) = body_of(exchange);
+    let path = path(exchange);
+    let body = if body.is_empty() { path.into_bytes() } else { body };
+    answer(engine, exchange, &body);
+}
+
+#[test]
+fn requests_follow_one_another_by_each_version() {
+    for version in [&TLS12, &TLS13] {
+        let world = World::new();
+        let server = Server::start(world.secure(config()), |engine, exchange| {
+            assert_eq!(exchange.request.head.scheme, Scheme::Https);
+            let facts = exchange.facts().expect("it came by TLS").clone();
+            let text = format!("{} {} {:?} {:?}", facts.version_name(), facts.cipher(), facts.name, facts.alpn);
+            answer(engine, exchange, text.as_bytes());
+        });
+        let mut client = connect(server.address, Arc::new(world.of_version(version)), "localhost");
+        let expected = match version.version == TLS12.version {
+            true => "TLSv1.2 ECDHE-ECDSA-AES256-GCM-SHA384 Some(\"localhost\") None",
+            false => "TLSv1.3 TLS_AES_256_GCM_SHA384 Some(\"localhost\") None",
+        };
+        for _ in 0..3 {
+            assert_eq!(String::from_utf8_lossy(&client.get("/").body), expected);
+        }
+        client.send(&[request("/a"), request("/b"), request("/c")].concat().into_bytes());
+        (0..3).for_each(|_| assert_eq!(client.response().status, 200));
+        assert_eq!((server.get(Word::Accepted), server.get(Word::TlsFull), server.get(Word::TlsHandshakes)), (1, 1, 0));
+    }
+}
+
+#[test]
+fn bodies_pass_both_ways_whole() {
+    for streaming in [false, true] {
+        let world = World::new();
+        let server = Server::start(
+            world.secure(Config { body_buffer_size: 1 << 20, streaming, ..config() }),
+            move |engine, exchange| {
+                let mut body = body_of(exchange).0;
+                while exchange.is_partial() {
+                    match exchange.receive(engine.config(), &mut body) {
+                        tricorn_io::Incoming::Bytes { .. } => {}
+                        tricorn_io::Incoming::Wait => {
+                            engine.wait_for_bytes(exchange.slot(), socket(exchange), SECOND);
+                        }
+                        other => panic!("{other:?}"),
+                    }
+                }
+                answer(engine, exchange, &body);
+            },
+        );
+        let mut client = world.connect(&server);
+        for length in [1, 16_383, 16_385, 100_000, BIG] {
+            let body = noise(length);
+            client.post("/", &body);
+            assert!(client.response().body == body, "{length} bytes, streaming: {streaming}");
+        }
+    }
+}
+
+#[test]
+fn what_comes_byte_by_byte_is_read() {
+    let world = World::new();
+    let server = Server::start(world.secure(config()), echo);
+    let mut client = world.connect(&server);
+    let stream = &mut client.stream;
+    let trickle = |stream: &mut rustls::StreamOwned<rustls::ClientConnection, TcpStream>| {
+        let mut records = Vec::new();
+        while stream.conn.wants_write() {
+            stream.conn.write_tls(&mut records).expect("memory");
+        }
+        records.iter().for_each(|byte| stream.sock.write_all(&[*byte]).expect("a server that reads"));
+    };
+    while stream.conn.is_handshaking() {
+        trickle(stream);
+        while stream.conn.is_handshaking() && !stream.conn.wants_write() {
+            stream.conn.read_tls(&mut stream.sock).expect("an answer");
+            stream.conn.process_new_packets().expect("a handshake");
+        }
+    }
+    stream.conn.writer().write_all(request("/slow").as_bytes()).expect("memory");
+    trickle(stream);
+    assert_eq!(client.response().body, b"/slow");
+}
+
+#[test]
+fn a_slow_reader_gets_all_of_a_stream_of_pieces() {
+    let world = World::new();
+    let server = Server::start(world.secure(config()), |engine, exchange| {
+        for piece in noise(BIG).chunks(50_000) {
+            assert_ne!(write(engine, exchange, piece), Sent::Gone);
+        }
+        exchange.end();
+    });
+    let mut client = world.connect(&server);
+    client.ask("/");
+    server.until(Word::InFlight, 1);
+    assert!(client.response().body == noise(BIG));
+    assert_eq!(client.get("/").status, 200, "the connection is kept");
+}
+
+#[test]
+fn a_reply_that_the_client_does_not_take_is_sent_by_the_reactor() {
+    let world = World::new();
+    let body = Arc::new(noise(BIG));
+    let kept = body.clone();
+    let server = Server::start(world.secure(config()), move |engine, exchange| {
+        let bytes = if path(exchange) == "/big" { &kept[..] } else { b"small" };
+        answer(engine, exchange, bytes);
+    });
+    let mut client = world.connect(&server);
+    client.ask("/big");
+    server.until(Word::Requests, 1);
+    assert_eq!(world.connect(&server).get("/").body, b"small");
+    assert!(client.response().body == *body);
+    assert_eq!(client.get("/").body, b"small");
+    until("the memory is given back", || server.spent() == 1);
+}
+
+#[test]
+fn a_file_is_sent_whole() {
+    let world = World::new();
+    let server = Server::start(world.secure(config()), |engine, exchange| {
+        let file = rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).expect("memory");
+        let mut file = std::fs::File::from(file);
+        file.write_all(&noise(BIG)).expect("memory");
+        exchange.request.reply.status(b"200 OK").expect("a status");
+        let wall = exchange.wall.clone();
+        let inputs = tricorn_proto::response::HeadInputs { date: wall.date(), server: b"", ..Default::default() };
+        exchange.write_file(&inputs, file.into(), 0, BIG as u64);
+        exchange.end();
+        let _ = engine;
+    });
+    let mut client = world.connect(&server);
+    for _ in 0..2 {
+        assert!(client.get("/").body == noise(BIG));
+    }
+}
+
+#[test]
+fn a_client_that_has_said_goodbye_gets_its_answer_and_the_connection_ends() {
+    let world = World::new();
+    let server = Server::start(world.secure(config()), echo);
+    let mut client = world.connect(&server);
+    client.stream.write_all(request("/last").as_bytes()).expect("a server that reads");
+    client.stream.conn.send_close_notify();
+    client.stream.flush().expect("a server that reads");
+    assert_eq!(client.response().body, b"/last");
+    client.is_closed();
+}
+
+#[test]
+fn the_end_of_a_connection_is_said() {
+    let world = World::new();
+    let server = Server::start(world.secure(Config { keepalive: 0, ..config() }), echo);
+    let mut client = world.connect(&server);
+    assert!(client.get("/").closes());
+    client.is_closed(); // rustls makes an error of an end without close_notify
+    let config = world.secure(Config { keepalive: 100 * MILLI, ..config() });
+    let server = Server::start(config, echo);
+    let mut client = world.connect(&server);
+    assert!(!client.get("/").closes());
+    client.is_closed();
+    assert_eq!(server.get(Word::IdleCloses), 1);
+}
+
+#[test]
+fn a_silent_client_has_the_time_of_a_handshake() {
+    let world = World::new();
+    let mut config = world.secure(config());
+    config.tls.as_mut().expect("it has TLS").handshake_timeout = 200 * MILLI;
+    let server = Server::start(config, echo);
+    server.connect().is_closed();
+    server.until_failed(Reason::Timeout, 1);
+    server.until(Word::TlsHandshakes, 0);
+    server.until(Word::Connections, 0);
+    let mut slow = world.connect(&server);
+    slow.stream.conn.write_tls(&mut slow.stream.sock).expect("a server that reads");
+    let mut rest = Vec::new();
+    let _ = slow.stream.sock.read_to_end(&mut rest);
+    assert_eq!(
+        (server.failed(Reason::Timeout), server.get(Word::TlsFull)),
+        (2, 0),
+        "the deadline is one for all of it"
+    );
+}
+
+#[test]
+fn a_late_request_is_answered_by_the_monitor() {
+    let gate = Gate::default();
+    let held = gate.clone();
+    let world = World::new();
+    let config = Config { request_timeout: 100 * MILLI, ..config() };
+    let server = Server::start(world.secure(config), move |engine, exchange| {
+        held.pass();
+        answer(engine, exchange, b"too late");
+    });
+    let mut client = world.connect(&server);
+    let late = client.get("/");
+    assert_eq!((late.status, late.closes()), (504, true));
+    gate.open(1);
+    client.is_closed();
+}
+
+#[test]
+fn plain_http_is_refused_in_words() {
+    let world = World::new();
+    let server = Server::start(world.secure(config()), echo);
+    let mut client = server.connect();
+    let refused = client.get("/path");
+    assert_eq!(refused.status, 400);
+    assert!(String::from_utf8_lossy(&refused.body).contains("The plain HTTP request was sent to HTTPS port"));
+    client.stream.shutdown(Shutdown::Write).expect("a socket");
+    client.is_closed();
+    server.until_failed(Reason::Plain, 1);
+    let mut config = world.secure(harness::config());
+    config.tls.as_mut().expect("it has TLS").redirect = true;
+    let server = Server::start(config, echo);
+    for target in ["/path?q=1", "http://localhost/path?q=1"] {
+        let moved = server.connect().get(target);
+        assert_eq!(moved.status, 308);
+        assert!(moved.head.contains("\r\nLocation: https://localhost/path?q=1\r\n"), "{}", moved.head);
+    }
+}
+
+#[test]
+fn what_is_neither_is_closed() {
+    let world = World::new();
+    let server = Server::start(world.secure(config()), echo);
+    for bytes in [&b"\x80\x2e\x01\x00\x02"[..], b"\0\0\0\0", b"\xff"] {
+        let mut client = server.connect();
+        client.send(bytes);
+        client.is_closed();
+    }
+    server.until(Word::Connections, 0);
+    server.until_failed(Reason::Garbage, 3);
+    let mut client = server.connect();
+    client.send(b"\x16\x03\x01\x00\x05\x01\0\0\x01\xff");
+    assert_eq!(client.rest().first(), Some(&21), "an alert");
+    assert_eq!(world.connect(&server).get("/").status, 200);
+}
+
+/// What the server shows to a client that asks for this name, and signs with.
+fn shown(server: &Server, config: rustls::ClientConfig, name: &str) -> Result<String, String> {
+    let mut config = config;
+    config.enable_sni = !name.is_empty();
+    let name = if name.is_empty() { "localhost" } else { name };
+    let mut client = connect(server.address, Arc::new(config), name);
+    shake(&mut client)?;
+    Ok(String::from_utf8_lossy(&client.get("/").body).into_owned())
+}
+
+/// Tells the name that was asked for, and the common name of what was shown.
+fn tell_shown(engine: &Engine, exchange: &mut Exchange) {
+    let facts = exchange.facts().expect("it came by TLS").clone();
+    let own = facts.own.as_deref().expect("it is a full handshake");
+    let own = tricorn_proto::peer::x509::Certificate::parse(own).expect("a certificate");
+    let name = own.subject.common_name().expect("a name");
+    answer(engine, exchange, format!("{name} {}", facts.name.as_deref().unwrap_or("-")).as_bytes());
+}
+
+#[test]
+fn the_certificate_is_that_of_the_name_and_of_what_the_client_can_verify() {
+    let world = World::with(|authority, bundle| {
+        bundle.certificates = vec![
+            authority.server(&["localhost"]),
+            authority.rsa(&["a.example", "*.b.example"]),
+            tricorn_io::tls::Identity { label: "ec".into(), ..authority.client("ec") },
+        ];
+        bundle.certificates[2] = authority.server(&["a.example"]);
+    });
+    let server = Server::start(world.secure(config()), tell_shown);
+    assert_eq!(shown(&server, world.client(), "localhost").as_deref(), Ok("server localhost"));
+    assert_eq!(shown(&server, world.client(), "").as_deref(), Ok("server -"), "the first");
+    assert_eq!(shown(&server, world.client(), "a.example").as_deref(), Ok("server a.example"), "ECDSA before RSA");
+    assert_eq!(shown(&server, world.client(), "x.b.example").as_deref(), Ok("rsa x.b.example"));
+    assert!(shown(&server, world.client(), "x.y.b.example").is_err(), "a wildcard is one label: it is shown the first");
+    let mut provider = rustls::crypto::aws_lc_rs::default_provider();
+    provider.cipher_suites.retain(|suite| suite.suite().as_str().is_some_and(|name| name.contains("_RSA_")));
+    let rsa_only = rustls::ClientConfig::builder_with_provider(Arc::new(provider))
+        .with_protocol_versions(&[&TLS12])
+        .expect("a version")
+        .with_root_certificates(world.roots())
+        .with_no_client_auth();
+    assert_eq!(shown(&server, rsa_only, "a.example").as_deref(), Ok("rsa a.example"));
+}
+
+#[test]
+fn a_client_without_a_known_name_is_refused_where_names_are_required() {
+    let world = World::with(|_, bundle| bundle.require_sni = true);
+    let server = Server::start(world.secure(config()), tell_shown);
+    for name in ["", "unknown.test"] {
+        let error = shown(&server, world.client(), name).expect_err("it is refused");
+        assert!(error.contains("UnrecognisedName"), "{error}");
+    }
+    server.until_failed(Reason::Name, 2);
+    assert_eq!(shown(&server, world.client(), "x.site.example").as_deref(), Ok("server x.site.example"));
+}
+
+#[test]
+fn a_protocol_is_agreed_or_refused() {
+    let world = World::new();
+    let server = Server::start(world.secure(config()), echo);
+    let of = |protocols: &[&str]| {
+        let mut config = world.client();
+        config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+        let mut client = connect(server.address, Arc::new(config), "localhost");
+        shake(&mut client).map(|()| client.stream.conn.alpn_protocol().map(<[u8]>::to_vec))
+    };
+    assert_eq!(of(&["h2", "http/1.1"]), Ok(Some(b"http/1.1".to_vec())));
+    assert_eq!(of(&[]), Ok(None), "HTTP/1.1 by default");
+    assert!(of(&["h2"]).is_err_and(|error| error.contains("NoApplicationProtocol")));
+    server.until_failed(Reason::Protocol, 1);
+}
+
+#[test]
+fn an_old_version_and_a_foreign_suite_are_refused_with_an_alert() {
+    let world = World::with(|_, bundle| {
+        bundle.min_version = tricorn_io::tls::Version::Tls13;
+        bundle.suites = Some(vec!["TLS_AES_128_GCM_SHA256".into()]);
+    });
+    let server = Server::start(world.secure(config()), echo);
+    let mut old = connect(server.address, Arc::new(world.of_version(&TLS12)), "localhost");
+    assert!(shake(&mut old).is_err_and(|error| error.contains("ProtocolVersion")));
+    let mut provider = rustls::crypto::aws_lc_rs::default_provider();
+    provider.cipher_suites.retain(|suite| suite.suite() == rustls::CipherSuite::TLS13_CHACHA20_POLY1305_SHA256);
+    let foreign = rustls::ClientConfig::builder_with_provider(Arc::new(provider))
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_root_certificates(world.roots())
+        .with_no_client_auth();
+    assert!(shake(&mut connect(server.address, Arc::new(foreign), "localhost")).is_err());
+    server.until_failed(Reason::Version, 1);
+    server.until_failed(Reason::Cipher, 1);
+    assert_eq!(world.connect(&server).get("/").status, 200);
+}
+
+#[test]
+fn tls_on_a_plain_door_is_answered_with_an_alert() {
+    let world = World::new();
+    let server = Server::start(config(), echo);
+    for _ in 0..2 {
+        let error = shake(&mut world.connect(&server)).expect_err("there is no TLS");
+        assert!(error.contains("ProtocolVersion"), "{error}");
+    }
+    assert_eq!(server.get(Word::Refused), 2);
+    server.connect().get("/");
+    let told = server.notices().iter().filter(|notice| notice.text.contains("is certfile missing?")).count();
+    assert_eq!(told, 1, "once a minute");
+}

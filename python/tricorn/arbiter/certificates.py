@@ -1,0 +1,208 @@
+"""Certificates and keys as the arbiter keeps them: in a page that workers read, and new ones when files change.
+
+    files ──read──▶ bundle ──check──▶ page ──▶ each worker, at its next handshake
+
+The arbiter reads, since it may be root where workers are not. What is broken never gets into the page: those of before
+stay in force. Each generation has a page of its own, so that one that is rolled back has changed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tricorn.arbiter import tls_files
+from tricorn.arbiter.shared_memory import Memory
+from tricorn.arbiter.tickets import Tickets
+from tricorn.config import tls
+from tricorn.config.config import Config
+from tricorn.config.tls import Plan
+from tricorn.errors import ConfigError
+from tricorn.log import Logger
+from tricorn.unpatched import time
+
+DAY = 86_400
+SOON = 14 * DAY
+"""Seconds before its end from which on a certificate is warned about."""
+SECOND_LOOK = 1.0
+"""Seconds after which broken files are looked at again: a certificate and its key are not written at the same time."""
+NEVER = float("inf")
+
+Facts = Mapping[str, Any]
+"""Of a certificate: `native.check_tls` has their names."""
+
+
+class Certificates:
+    """Of one generation."""
+
+    def __init__(self, plan: Plan, tickets: Tickets, interval: float) -> None:
+        """`interval`: seconds between two looks at the files; 0: none."""
+        self._plan = plan
+        self._tickets = tickets
+        self._interval = interval
+        self._bundle: tls_files.Bundle = {}
+        self._look: tls_files.Look = {}
+        self._tried: tls_files.Look = {}
+        """What was found broken, and is waited for."""
+        self._next_look = self._next_rotation = self._next_warning = NEVER
+        self.facts: tuple[Facts, ...] = ()
+        """What is in force."""
+        from tricorn.workers import native
+
+        memory = Memory("tricorn-tls", native.tls_page_bytes())
+        memory.release()  # it has private keys: nothing but forks gets it
+        self.page = memory.view
+
+    def open(self, now: float, log: Logger) -> None:
+        """Reads, judges and publishes. Raises ConfigError."""
+        self._look = tls_files.look(self._plan)
+        self._take(tls_files.read(self._plan), now, log)
+        self._next_look = now + self._interval if self._interval else NEVER
+
+    @property
+    def end(self) -> int:
+        """Of the first certificate that ends: seconds since 1970."""
+        return int(max(0, min(each["not_after"] for each in self.facts)))
+
+    def next_look(self) -> float:
+        return min(self._next_look, self._next_rotation, self._next_warning)
+
+    def look(self, now: float, log: Logger) -> None:
+        """Does what is due: files that have changed, keys of tickets, and a word about certificates that end."""
+        if now >= self._next_look:
+            self._next_look = now + self._interval
+            self._look_at_files(now, log)
+        if now >= self._next_rotation:
+            try:
+                self._publish(self._bundle, now)
+            except ConfigError as error:
+                log.error("Keys of TLS tickets cannot be changed, and those of before stay in force: %s", error)
+                self._next_rotation = now + DAY
+        if now >= self._next_warning:
+            self._next_warning = now + DAY
+            self._warn_of_ends(log)
+
+    def _look_at_files(self, now: float, log: Logger) -> None:
+        found = tls_files.look(self._plan)
+        if found == self._look:
+            return
+        try:
+            self._take(tls_files.read(self._plan), now, log)
+        except ConfigError as error:
+            if found == self._tried:
+                log.error("TLS files have changed, and those of before stay in force: %s", error)
+                self._look = found
+            else:
+                self._tried = found
+                self._next_look = min(self._next_look, now + SECOND_LOOK)
+        else:
+            self._look = found
+
+    def _take(self, bundle: tls_files.Bundle, now: float, log: Logger) -> None:
+        from tricorn.workers import native
+
+        with_keys = {**bundle, "ticket_keys": self._ticket_keys(now)}
+        try:
+            facts = tuple(native.check_tls(with_keys))
+        except ValueError as error:
+            raise ConfigError(f"{error}") from None
+        self._publish(bundle, now)
+        for each in facts:
+            log.info("TLS: %s", describe(each))
+        for warning in _warnings(facts):
+            log.warning("%s", warning)
+        self.facts = facts
+        self._next_warning = now + DAY
+        self._warn_of_ends(log)
+
+    def _publish(self, bundle: tls_files.Bundle, now: float) -> None:
+        from tricorn.workers import native
+
+        try:
+            native.publish_tls(self.page, {**bundle, "ticket_keys": self._ticket_keys(now)})
+        except ValueError as error:
+            raise ConfigError(f"{error}") from None
+        self._bundle = bundle
+        lifetime = self._plan.ticket_lifetime
+        rotates = lifetime > 0 and not self._plan.ticket_files
+        self._next_rotation = self._tickets.at(now, lifetime).since + lifetime / 2 if rotates else NEVER
+
+    def _ticket_keys(self, now: float) -> list[bytes]:
+        if self._plan.ticket_lifetime <= 0:
+            return []
+        if self._plan.ticket_files:
+            return tls_files.ticket_keys(self._plan)
+        return self._tickets.at(now, self._plan.ticket_lifetime).in_order
+
+    def _warn_of_ends(self, log: Logger) -> None:
+        for warning in ends(self.facts, time.time()):
+            log.warning("%s", warning)
+
+
+def make(config: Config, tickets: Tickets, log: Logger) -> Certificates | None:
+    """Those that the configuration speaks of, in force; None if it speaks of none. Raises ConfigError."""
+    if not (config.has_certificate or tls.serves(config)):
+        return None
+    plan, warnings = tls.plan(config)
+    for warning in warnings:
+        log.warning("%s", warning)
+    if not tls.serves(config):
+        log.warning(
+            "There is a certificate (from %s), and no address speaks TLS: bind = %s.",
+            next(config.origin(name) for name in tls.CERTIFICATES if not config.is_default(name)),
+            ",".join(config.bind),
+        )
+    made = Certificates(plan, tickets, config.tls_reload)
+    made.open(time.monotonic(), log)
+    return made
+
+
+def check(config: Config) -> tuple[str, ...]:
+    """What a start would warn about. Raises ConfigError for what it would refuse; publishes nothing."""
+    from tricorn.workers import native
+
+    if not (config.has_certificate or tls.serves(config)):
+        return ()
+    plan, warnings = tls.plan(config)
+    keys = tls_files.ticket_keys(plan)
+    try:
+        facts = tuple(native.check_tls({**tls_files.read(plan), "ticket_keys": keys}))
+    except ValueError as error:
+        raise ConfigError(f"{error}") from None
+    return (*warnings, *_warnings(facts), *ends(facts, time.time()))
+
+
+def describe(facts: Facts) -> str:
+    """For the log: what a client would see of a certificate."""
+    names = ", ".join(facts["names"]) or "no name"
+    return (
+        f"{names}: serial {facts['serial']}, valid until {_date(facts['not_after'])}, {facts['key']} ({facts['label']})"
+    )
+
+
+def ends(facts: Iterable[Facts], now: float) -> Iterable[str]:
+    """A warning for each certificate that has ended or soon will."""
+    for each in facts:
+        left = each["not_after"] - now
+        if left <= 0:
+            yield f"The certificate {each['label']} has ended on {_date(each['not_after'])}: clients refuse it."
+        elif left <= SOON:
+            yield (
+                f"The certificate {each['label']} ends on {_date(each['not_after'])}, in {_days(left)}. A new file is "
+                "taken without a reload."
+            )
+
+
+def _warnings(facts: Iterable[Facts]) -> Iterable[str]:
+    for each in facts:
+        for warning in each["warnings"]:
+            yield f"The certificate {each['label']}: {warning}."
+
+
+def _days(seconds: float) -> str:
+    days = int(seconds // DAY)
+    return "less than a day" if days == 0 else "a day" if days == 1 else f"{days} days"
+
+
+def _date(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(seconds))

@@ -1,0 +1,149 @@
+"""What settings say of TLS, in the terms of the core: a plan, which names files and reads none.
+
+Lowest to highest: the settings, or the context that the hook `ssl_context` makes of them (`tls_context`). The arbiter
+reads the files of the plan, at the start and when they change (`arbiter.certificates`).
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Literal
+
+from tricorn.config import doors
+from tricorn.config.settings.tls import Tls
+from tricorn.errors import ConfigError
+from tricorn.record import Record, replace
+
+if TYPE_CHECKING:
+    from tricorn.config.config import Config
+
+Asks = Literal["none", "optional", "required"]
+
+ASKS: tuple[Asks, ...] = ("none", "optional", "required")
+"""What `cert_reqs` means, by its numbers."""
+VERSIONS = ("1.2", "1.3")
+CERTIFICATES = ("certfile", "certificate")
+"""The settings of which one makes addresses without a scheme speak TLS."""
+ALPN = ("http/1.1",)
+"""The protocols that are served over TLS."""
+
+
+class Pair(Record):
+    """A certificate with its chain, and its key: paths, which may be one."""
+
+    certificate: str
+    key: str
+
+
+class Plan(Record):
+    """What TLS needs to know; paths are absolute."""
+
+    certificates: tuple[Pair, ...]
+    ca_files: tuple[str, ...] = ()
+    ca_data: bytes = b""
+    """PEM."""
+    crl_files: tuple[str, ...] = ()
+    asks: Asks = "none"
+    """Whether clients are asked for certificates."""
+    min_version: str = VERSIONS[0]
+    max_version: str = VERSIONS[-1]
+    suites: tuple[str, ...] | None = None
+    """IANA's names; None: all that there are."""
+    alpn: tuple[str, ...] = ALPN
+    require_sni: bool = False
+    ticket_files: tuple[str, ...] = ()
+    ticket_lifetime: float = 0
+    """Seconds; 0: no resumption."""
+    key_log: str | None = None
+
+
+def is_encrypted(key: bytes) -> bool:
+    """Whether it is a private key that a passphrase protects (PEM)."""
+    return b"BEGIN ENCRYPTED PRIVATE KEY" in key or b"Proc-Type: 4,ENCRYPTED" in key
+
+
+def encrypted(path: str) -> str:
+    """What there is to say of one."""
+    return (
+        f"The key {path} is encrypted, and a server has no terminal for its passphrase. Decrypt it once: "
+        f"openssl pkey -in {path} -out plain.pem, and chmod 600 plain.pem."
+    )
+
+
+def check(config: Config) -> None:
+    """What goes together and what does not. Raises ConfigError; reads no file, and calls no hook."""
+    if config.keyfile is not None and config.certfile is None:
+        raise ConfigError(
+            f"keyfile is set (from {config.origin('keyfile')}) and certfile is not: the key belongs to a certificate."
+        )
+    if config.has_certificate or has_hook(config):
+        return
+    for text in config.bind:
+        if doors.parse(text).tls:
+            raise ConfigError(
+                f"{text} (from {config.origin('bind')}) speaks TLS, and there is no certificate. Set certfile and "
+                "keyfile, or certificate; `tricorn dev-cert` makes one for development."
+            )
+
+
+def serves(config: Config) -> bool:
+    """Whether TLS is spoken anywhere."""
+    return any(door.tls for door in config.doors)
+
+
+def has_hook(config: Config) -> bool:
+    return config.ssl_context is not Tls.ssl_context.default
+
+
+def plan(config: Config) -> tuple[Plan, tuple[str, ...]]:
+    """What is to be served, and what there is to warn about. Calls the hook. Raises ConfigError."""
+    warnings: list[str] = []
+    if config.ssl_version is not None:
+        warnings.append(
+            f"ssl_version (from {config.origin('ssl_version')}) is ignored, as by gunicorn since 21.0: "
+            "tls_min_version says what is spoken."
+        )
+    if config.tls_key_log is not None:
+        warnings.append(
+            f"tls_key_log (from {config.origin('tls_key_log')}): the keys of all connections are written to "
+            f"{config.tls_key_log}. Who reads that file reads all that is encrypted."
+        )
+    made = of_settings(config)
+    if has_hook(config):
+        from tricorn.config import tls_context
+
+        made, more = tls_context.plan(config, made)
+        warnings += more
+    elif config.ciphers is not None:
+        from tricorn.config import ciphers
+
+        suites, warning = ciphers.suites_of(config.ciphers, config.origin("ciphers"), made.min_version)
+        made = replace(made, suites=suites)
+        warnings += [warning] if warning else []
+    if made.asks != "none" and not (made.ca_files or made.ca_data):
+        raise ConfigError(
+            f"cert_reqs = {ASKS.index(made.asks)} (from {config.origin('cert_reqs')}) asks clients for certificates, "
+            "and ca_certs does not say whose are accepted. Set ca_certs to the certificate of their authority."
+        )
+    return made, tuple(warnings)
+
+
+def of_settings(config: Config) -> Plan:
+    """Without `ciphers` and the hook."""
+
+    def path(name: str) -> str:
+        return os.path.join(config.chdir or "", name)
+
+    first = [(config.certfile, config.keyfile)] if config.certfile is not None else []
+    others = [(certificate, key) for certificate, _, key in (pair.partition(":") for pair in config.certificate)]
+    return Plan(
+        certificates=tuple(Pair(path(certificate), path(key or certificate)) for certificate, key in (*first, *others)),
+        ca_files=() if config.ca_certs is None else (path(config.ca_certs),),
+        crl_files=tuple(map(path, config.tls_crl_file)),
+        asks=ASKS[config.cert_reqs],
+        min_version=config.tls_min_version,
+        require_sni=config.tls_require_sni,
+        ticket_files=tuple(map(path, config.tls_ticket_keys)),
+        ticket_lifetime=config.tls_ticket_lifetime,
+        key_log=None if config.tls_key_log is None else path(config.tls_key_log),
+    )

@@ -1,0 +1,169 @@
+"""Handshakes that never end, records that are none, and words of the wrong protocol."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.conftest import Pool
+from tests.harness import Server, proc, until
+from tests.harness.certificates import Authority
+from tests.harness.classes import EVERY, SERVERS_OF_CLASSES, each
+from tests.harness.tls import SecureWire, client
+from tests.harness.wire import Wire, request
+
+pytestmark = pytest.mark.beyond_reference("handshakes hold up its threads")
+
+HANDSHAKE_SECONDS = 1
+PENDING = 20
+MEGABYTE = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("tls"))
+
+
+@pytest.fixture(scope="module")
+def certificate(authority: Authority) -> str:
+    return authority.issue("server").pair
+
+
+@pytest.fixture(params=each(*EVERY, *SERVERS_OF_CLASSES))
+def server(request: pytest.FixtureRequest, pool: Pool, certificate: str, authority: Authority) -> Iterator[Server]:
+    """Afterwards the same worker serves."""
+    found = pool.get(
+        worker_class=request.param,
+        certificate=certificate,
+        tls_handshake_timeout=HANDSHAKE_SECONDS,
+        tls_pending_handshakes=PENDING,
+        keep_alive=30,
+    )
+    workers = found.worker_pids()
+    yield found
+    serves(found, authority)
+    assert found.worker_pids() == workers, found.log.text[-3000:]
+    assert "[ERROR]" not in found.log.text, "clients cause no errors of the server"
+
+
+def serves(server: Server, authority: Authority) -> None:
+    with SecureWire(server.address, client(authority)) as wire:
+        assert wire.get("/hello").status == 200
+
+
+def hello(authority: Authority) -> bytes:
+    """The first flight of a client."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    with pytest.raises(ssl.SSLWantReadError):
+        client(authority).wrap_bio(incoming, outgoing, server_hostname="localhost").do_handshake()
+    return outgoing.read()
+
+
+def test_a_handshake_at_a_byte_a_time_is_cut_off(server: Server, authority: Authority) -> None:
+    data = hello(authority)
+    with server.connect() as wire:
+        began = time.monotonic()
+        at = 0
+        while not wire.is_let_go() and time.monotonic() < began + 30:
+            try:
+                wire.send(data[at : at + 1])
+            except OSError:
+                break
+            at = (at + 1) % len(data)
+            # Not for synchronisation: this client *is* slow.
+            time.sleep(0.05)
+        assert wire.is_let_go()
+        assert time.monotonic() - began >= HANDSHAKE_SECONDS * 0.9
+
+
+def test_a_client_that_stops_in_the_midst_of_a_handshake_is_cut_off(server: Server, authority: Authority) -> None:
+    with server.connect() as wire:
+        wire.send(hello(authority))
+        assert wire.sock.recv(1)
+        until(wire.is_let_go, "it is cut off")
+
+
+def test_a_flood_of_silent_connections_leaves_room_for_others(server: Server, authority: Authority) -> None:
+    with ExitStack() as stack:
+        wires = [stack.enter_context(server.connect()) for _ in range(3 * PENDING)]
+        for wire in wires:
+            wire.send(b"\x16\x03\x01")
+        serves(server, authority)
+        until(lambda: all(wire.is_let_go() for wire in wires), "all are cut off")
+
+
+def test_a_flood_of_hellos_takes_bounded_memory(server: Server, authority: Authority) -> None:
+    worker, data = server.worker_pid(), hello(authority)
+    before = proc.private_bytes(worker)
+    with ExitStack() as stack:
+        for _ in range(3 * PENDING):
+            wire = stack.enter_context(server.connect())
+            try:
+                wire.send(data)
+            except OSError:
+                break
+        serves(server, authority)
+        assert proc.private_bytes(worker) - before < 16 * MEGABYTE
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x16\x03\x01\xff\xff" + b"\0" * 70_000,  # a record longer than there may be
+        b"\x16\x03\x01\x00\x04\x01\xff\xff\xff" + b"\x16\x03\x01\x40\x00" + b"\0" * 16_384,  # a hello of 16 MiB
+        b"\x80\x2e\x01\x00\x02" + b"\0" * 64,  # SSL 2
+        b"\x17\x03\x03\x00\x10" + b"\0" * 16,  # data before keys
+        b"\x15\x03\x01\x00\x02\x01\x00" * 50,  # warnings
+        b"\0" * 1000,
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+    ],
+    ids=["long_record", "long_hello", "ssl2", "data", "warnings", "nothing", "ssh"],
+)
+def test_what_is_no_handshake_ends_the_connection(data: bytes, server: Server) -> None:
+    with server.connect() as wire:
+        try:
+            wire.send(data)
+        except OSError:
+            return
+        rest = wire.ended()
+        assert b"Hello" not in rest
+        assert len(rest) < 1000
+
+
+def test_a_request_in_the_clear_is_told_so(server: Server) -> None:
+    with server.connect() as wire:
+        reply = wire.get("/hello")
+        assert reply.status == 400
+        assert "HTTPS port" in reply.text
+        wire.closed()
+
+
+def test_bytes_in_the_clear_after_the_handshake_end_the_connection(server: Server, authority: Authority) -> None:
+    with SecureWire(server.address, client(authority)) as wire:
+        assert wire.get("/hello").status == 200
+        os.write(wire.secure.fileno(), request("GET", "/hello"))
+        with pytest.raises((ssl.SSLError, OSError, AssertionError)):
+            wire.reply()
+
+
+def test_a_record_that_was_changed_on_the_way_ends_the_connection(server: Server, authority: Authority) -> None:
+    with SecureWire(server.address, client(authority)) as wire:
+        assert wire.get("/hello").status == 200
+        os.write(wire.secure.fileno(), b"\x17\x03\x03\x00\x20" + os.urandom(32))
+        with pytest.raises(ssl.SSLError, match=r"(?i)bad.record.mac|decrypt"):
+            wire.get("/hello")
+
+
+def test_tls_at_an_address_in_the_clear_gets_an_alert(pool: Pool, authority: Authority) -> None:
+    server = pool.get(worker_class="gthread", threads=4, keep_alive=30)
+    with pytest.raises(ssl.SSLError, match=r"(?i)version|wrong"):
+        SecureWire(server.address, client(authority))
+    with Wire(server.address) as wire:
+        wire.send(hello(authority))
+        assert wire.ended()[:1] == b"\x15", "an alert, and no page"
+    assert server.get("/hello").status == 200

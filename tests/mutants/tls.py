@@ -1,0 +1,100 @@
+"""Faults of TLS: what addresses say, whose keys are in force, and when they change."""
+
+from __future__ import annotations
+
+from tests.mutants.fault import Fault
+
+ARBITER = "python/tricorn/arbiter"
+CONFIG = "python/tricorn/config"
+UNIT = "tests/unit/arbiter"
+
+TLS = (
+    Fault(
+        "tls_http_beside_a_certificate",
+        "an address that says http:// is in the clear, whatever certificate there is",
+        f"{CONFIG}/doors.py",
+        "door if door.tls is not None else replace(door, tls=tls)",
+        "replace(door, tls=tls)",
+        ("tests/unit/config/test_doors.py",),
+    ),
+    Fault(
+        "tls_one_address_one_scheme",
+        "an address has one scheme",
+        f"{CONFIG}/doors.py",
+        "if known != door:",
+        "if False:",
+        ("tests/unit/config/test_doors.py",),
+    ),
+    Fault(
+        "tls_the_hook_does_not_ask",
+        "a hook alone asks for no TLS, as under gunicorn",
+        f"{CONFIG}/config.py",
+        "return self.certfile is not None or bool(self.certificate)",
+        "return not self.is_default('ssl_context') or self.certfile is not None or bool(self.certificate)",
+        ("tests/unit/config/test_tls.py",),
+    ),
+    Fault(
+        "tls_methods_come_back",
+        "the module ssl is as before when the hook has run",
+        f"{CONFIG}/tls_context.py",
+        "delattr(kind, name)",
+        "pass",
+        ("tests/unit/config/test_tls_context.py",),
+    ),
+    Fault(
+        "tls_keys_that_are_known",
+        "a context that was made before the hook ran is refused",
+        f"{CONFIG}/tls_context.py",
+        "if notes is None or not notes.pairs:",
+        "if notes is None:",
+        ("tests/unit/config/test_tls_context.py",),
+    ),
+    Fault(
+        "tls_sockets_are_kept",
+        "a reload that changes a scheme closes no socket",
+        f"{ARBITER}/sockets.py",
+        "return [each for each in listeners if each.socket not in sockets]",
+        "return [each for each in listeners if each not in list(kept)]",
+        (f"{UNIT}/test_sockets.py",),
+    ),
+    Fault(
+        "tls_broken_files_once",
+        "files that are broken are told of once",
+        f"{ARBITER}/certificates.py",
+        "self._look = found\n            else:",
+        "pass\n            else:",
+        (f"{UNIT}/test_certificates.py",),
+    ),
+    Fault(
+        "tls_a_second_look",
+        "a certificate that comes a moment before its key is no error",
+        f"{ARBITER}/certificates.py",
+        "if found == self._tried:",
+        "if True:",
+        (f"{UNIT}/test_certificates.py",),
+    ),
+    Fault(
+        "tls_links_are_followed",
+        "a link that leads to another file is a change",
+        f"{ARBITER}/tls_files.py",
+        "found = os.stat(path)",
+        "found = os.lstat(path)",
+        (f"{UNIT}/test_tls_files.py",),
+    ),
+    Fault(
+        "tls_keys_of_before_open",
+        "a ticket is opened after its key was changed",
+        f"{ARBITER}/tickets.py",
+        "keys = Keys(keys.next, os.urandom(SIZE), keys.current, keys.since + half)",
+        "keys = Keys(keys.next, os.urandom(SIZE), os.urandom(SIZE), keys.since + half)",
+        (f"{UNIT}/test_tickets.py",),
+    ),
+    Fault(
+        "tls_successors_resume",
+        "a successor changes the keys of tickets when its predecessor does",
+        f"{ARBITER}/tickets.py",
+        "return cls(Keys(current, following, previous, since))",
+        "return cls(Keys(current, following, previous, since + 1))",
+        (f"{UNIT}/test_tickets.py",),
+    ),
+)

@@ -1,0 +1,126 @@
+"""What settings of TLS mean, and which do not go together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tricorn.config import tls
+from tricorn.config.config import Config
+from tricorn.config.resolve import Raw, override, resolve
+from tricorn.config.tls import Pair
+from tricorn.config.tls_values import CertificateFiles, CertReqs, SslVersion
+from tricorn.config.validators import Invalid
+from tricorn.errors import ConfigError
+
+
+def config(**values: object) -> Config:
+    return override(resolve([]), {name: Raw(value, f"--{name}") for name, value in values.items()})
+
+
+class TestValues:
+    @pytest.mark.parametrize(
+        ("raw", "number"),
+        [(0, 0), ("2", 2), ("CERT_REQUIRED", 2), ("ssl.CERT_OPTIONAL", 1), ("none", 0), ("VerifyMode.CERT_NONE", 0)],
+    )
+    def test_cert_reqs(self, raw: object, number: int) -> None:
+        assert CertReqs().parse(raw) == number
+
+    def test_cert_reqs_of_pythons_module(self) -> None:
+        import ssl
+
+        assert CertReqs().parse(ssl.CERT_REQUIRED) == 2
+        assert type(CertReqs().parse(ssl.CERT_REQUIRED)) is int
+
+    @pytest.mark.parametrize("raw", [3, -1, "maybe", True, None, 1.5, ""])
+    def test_what_is_none(self, raw: object) -> None:
+        with pytest.raises(Invalid):
+            CertReqs().parse(raw)
+
+    def test_ssl_version_is_whatever_it_is(self) -> None:
+        import ssl
+
+        assert [SslVersion().parse(raw) for raw in (None, 2, "TLSv1_2")] == [None, "2", "TLSv1_2"]
+        assert SslVersion().parse(ssl.PROTOCOL_TLS_SERVER) == "PROTOCOL_TLS_SERVER"
+
+    @pytest.mark.parametrize("raw", [":key.pem", "cert.pem:", "a:b:c"])
+    def test_a_certificate_is_a_file_or_two(self, raw: str) -> None:
+        with pytest.raises(Invalid, match=r"expected CERT\.pem or CERT\.pem:KEY\.pem"):
+            CertificateFiles("CERT[:KEY]").parse([raw])
+
+    def test_both_files_must_be_there(self, tmp_path: Any) -> None:
+        kind = CertificateFiles("CERT[:KEY]")
+        (tmp_path / "cert.pem").touch()
+        kind.look_up(("cert.pem",), str(tmp_path))
+        with pytest.raises(Invalid, match=r"'key\.pem' is no file that exists"):
+            kind.look_up(("cert.pem:key.pem",), str(tmp_path))
+
+
+class TestCheck:
+    def test_https_needs_a_certificate_and_says_which_setting(self) -> None:
+        with pytest.raises(ConfigError) as caught:
+            tls.check(config(bind=":80,https://:443"))
+        assert str(caught.value) == (
+            "https://:443 (from --bind) speaks TLS, and there is no certificate. Set certfile and keyfile, or "
+            "certificate; `tricorn dev-cert` makes one for development."
+        )
+
+    def test_a_key_needs_its_certificate(self) -> None:
+        with pytest.raises(ConfigError, match=r"keyfile is set \(from --keyfile\) and certfile is not"):
+            tls.check(config(keyfile="key.pem"))
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            {},
+            {"bind": "http://:80"},
+            {"certfile": "c"},
+            {"bind": "https://:443", "certificate": ["c"]},
+            {"bind": "https://:443", "ssl_context": lambda config, factory: factory()},
+        ],
+    )
+    def test_what_goes_together(self, values: dict[str, object]) -> None:
+        tls.check(config(**values))
+
+    def test_a_hook_alone_asks_for_no_tls_as_under_gunicorn(self) -> None:
+        assert not tls.serves(config(ssl_context=lambda config, factory: factory()))
+
+
+class TestPlan:
+    def test_paths_begin_where_the_server_works(self) -> None:
+        made, warnings = tls.plan(
+            config(
+                chdir="/srv",
+                certfile="cert.pem",
+                certificate=["/etc/both.pem", "other.pem:other.key"],
+                ca_certs="ca.pem",
+                tls_crl_file=["crl.pem"],
+                tls_ticket_keys=["ticket.key"],
+            )
+        )
+        assert made.certificates == (
+            Pair("/srv/cert.pem", "/srv/cert.pem"),
+            Pair("/etc/both.pem", "/etc/both.pem"),
+            Pair("/srv/other.pem", "/srv/other.key"),
+        )
+        assert (made.ca_files, made.crl_files, made.ticket_files) == (
+            ("/srv/ca.pem",),
+            ("/srv/crl.pem",),
+            ("/srv/ticket.key",),
+        )
+        assert warnings == ()
+
+    def test_what_holds_where_nothing_is_said(self) -> None:
+        made, _ = tls.plan(config(certfile="/c", keyfile="/k"))
+        assert made == tls.Plan(certificates=(Pair("/c", "/k"),), ticket_lifetime=43_200)
+        assert (made.asks, made.min_version, made.max_version, made.suites) == ("none", "1.2", "1.3", None)
+
+    def test_clients_are_asked_only_if_it_is_known_whose_are_accepted(self) -> None:
+        assert tls.plan(config(certfile="/c", ca_certs="/ca", cert_reqs=1))[0].asks == "optional"
+        with pytest.raises(ConfigError, match=r"cert_reqs = 2 \(from --cert_reqs\) .*Set ca_certs"):
+            tls.plan(config(certfile="/c", cert_reqs=2))
+
+    def test_what_there_is_to_warn_about(self) -> None:
+        _, warnings = tls.plan(config(certfile="/c", ssl_version=2, tls_key_log="/tmp/keys"))
+        assert [warning.partition(" ")[0] for warning in warnings] == ["ssl_version", "tls_key_log"]
+        assert "Who reads that file reads all that is encrypted" in warnings[1]
