@@ -251,9 +251,7 @@ def _targets(given: argparse.Namespace) -> tuple[Target, ...]:
     if given.x and any(target.is_secure(url) for url in urls):
         raise LoadError("-x and https://: a tunnel through a proxy (CONNECT) is not in this version.")
     names = [_server_name(given, url) for url in given.url]
-    targets = tuple(
-        Target(url, weight, given.x, name) for url, weight, name in zip(urls, weights, names, strict=True)
-    )
+    targets = tuple(Target(url, weight, given.x, name) for url, weight, name in zip(urls, weights, names, strict=True))
     for one in targets:
         one.address  # noqa: B018  (raises LoadError for what is no URL)
     return targets

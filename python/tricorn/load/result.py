@@ -82,7 +82,7 @@ class Result:
 
     @property
     def tls(self) -> Mapping[str, Any] | None:
-        """Handshakes `full` and `resumed` (`count`, `latency`), what was agreed, `reasons` of failures; None: no TLS."""
+        """Handshakes `full` and `resumed` (`count`, `latency`), what was agreed, `reasons` of failures."""
         tls: Mapping[str, Any] | None = self._figures.get("tls")
         return tls
 

@@ -41,9 +41,11 @@ fn sentence(failure: Failure, reason: String, url: &str) -> String {
     match failure {
         Failure::Certificate => {
             let reason = match reason.as_str() {
-                "UnknownIssuer" => "no authority that is trusted here has signed it".to_string(),
-                "BadSignature" => "its authority has the name of a trusted one, and another key".to_string(),
-                _ => reason,
+                "UnknownIssuer" => "no authority that is trusted here has signed it",
+                other if OTHER_KEY.iter().any(|beginning| other.starts_with(beginning)) => {
+                    "its authority has the name of a trusted one, and another key"
+                }
+                other => other,
             };
             format!("{url}: the certificate of the server is refused: {reason}. {CERTIFICATE}")
         }
@@ -52,6 +54,8 @@ fn sentence(failure: Failure, reason: String, url: &str) -> String {
     }
 }
 
+/// What webpki says of a signature by another key, of the same kind or not.
+const OTHER_KEY: [&str; 2] = ["BadSignature", "UnsupportedSignatureAlgorithmForPublicKey"];
 const CERTIFICATE: &str = "Name the file of its authority (--cacert FILE), or of itself; -k takes any certificate. --host NAME asks for another name";
 const ALERT: &str = "Versions are given by --tls-min and --tls-max, the certificate of a client by --cert and --key";
 const PLAIN: &str = "Does it speak plain HTTP there (http://)?";
