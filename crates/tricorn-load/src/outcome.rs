@@ -26,7 +26,6 @@ pub struct Outcome {
     pub histogram: String,
     pub statuses: BTreeMap<String, u64>,
     pub errors: BTreeMap<&'static str, u64>,
-    pub late: u64,
     pub unsent: u64,
     #[serde(flatten)]
     pub rest: Rest,
@@ -61,6 +60,8 @@ pub struct Shaken {
 /// What is rarely anything else than zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Rest {
+    /// Requests that went out more than a millisecond after they were due.
+    pub late: u64,
     pub unanswered: u64,
     pub redirected: u64,
     pub retried: u64,
@@ -116,9 +117,9 @@ impl Outcome {
             histogram: encoded(&tally.latencies),
             statuses: tally.statuses().map(|(status, count)| (status.to_string(), count)).collect(),
             errors: tally.failures().collect(),
-            late: tally.counted(Count::Late),
             unsent: tally.counted(Count::Unsent),
             rest: Rest {
+                late: tally.counted(Count::Late),
                 unanswered: tally.counted(Count::Unanswered),
                 redirected: tally.counted(Count::Redirected),
                 retried: tally.counted(Count::Retried),
