@@ -242,7 +242,7 @@ def test_when_it_is_killed_its_servers_end_too(running: subprocess.Popen[str]) -
 def test_servers_over_tls(site: Path) -> None:
     """With a connection for each request: most of them resume, and none without resumption."""
     words = ("works:app", "gthread -w 1 --threads 2", "waitress", "--rounds", "1", *QUICK, "--tls", "--close")
-    status, out, err = ended(started(site, *words, "-o", "tls"))
+    status, _, err = ended(started(site, *words, "-o", "tls"))
     assert status == 0, err
     found = result.read(site / "tls/result.json")
     (cell,) = found["cells"]

@@ -116,7 +116,8 @@ def test_websockets_over_tls(authority: Authority, issued: Issued) -> None:
         words = ("--websocket", "--message-size", "2000", "-z", "0.5s", "-c", "5", "--json")
         url = f"wss://localhost:{site.port}/echo"
         found = figures(tricorn("load", *words, "--cacert", str(authority.certificate), url))
-    assert found["answered"] > 5 and found["errors"] == {}
+    assert found["answered"] > 5
+    assert found["errors"] == {}
     assert found["tls"]["full"]["count"] + found["tls"]["resumed"]["count"] == 5
 
 
@@ -143,8 +144,8 @@ def test_a_certificate_that_is_not_trusted(authority: Authority, port: int, tmp_
     refused = load(other, port)
     assert refused.returncode == 1
     assert refused.stderr.startswith(
-        f"\nError: https://localhost:{port}: the certificate of the server is refused: no authority that is trusted here "
-        "has signed it. Name the file of its authority (--cacert FILE)"
+        f"\nError: https://localhost:{port}: the certificate of the server is refused: no authority that is trusted "
+        "here has signed it. Name the file of its authority (--cacert FILE)"
     )
     found = figures(tricorn("load", "--json", "-k", "-n", "20", "-c", "2", f"https://localhost:{port}/hello"))
     assert found["statuses"] == {"200": 20}

@@ -86,7 +86,7 @@ def test_servers_that_have_tls_are_told_the_files_of_the_run() -> None:
         if kind.has_tls
     }
     for name, command in told.items():
-        assert "/c.pem" in " ".join(command) and "/k.pem" in " ".join(command), name
+        assert all(path in " ".join(command) for path in ("/c.pem", "/k.pem")), name
     assert " ".join(told["tricorn"][1:]) == "-m tricorn -b 127.0.0.1:8443 --certfile /c.pem --keyfile /k.pem shop:app"
     assert "--ssl-certificate /c.pem --ssl-keyfile /k.pem" in " ".join(told["granian"])
     assert "--ssl-certfile /c.pem --ssl-keyfile /k.pem" in " ".join(told["uvicorn"])
