@@ -112,6 +112,7 @@ CORE = {
     "tricorn-io/src/reactor/proxied.rs": "warning",
     "tricorn-io/src/reactor/read.rs": "warning",
     "tricorn-io/src/reactor/reject.rs": "warning",
+    "tricorn-io/src/reactor/shake.rs": "warning",
     "tricorn-io/src/reactor/warnings.rs": "warning",
     "tricorn-proto/src/message/refusal.rs": "warning",
     "tricorn-proto/src/response/fault.rs": "error",

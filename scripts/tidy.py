@@ -7,7 +7,7 @@
 * `tricorn._core` is imported in workers/native.py, gateway/, doctor/engine.py, load/engine.py, log/atoms.py,
   metrics/scoreboard.py only.
 * The arbiter takes modules that greenlet libraries patch from `tricorn.unpatched`.
-* Bytes of clients move in stream.rs of tricorn-io only.
+* Bytes of clients move in stream.rs of tricorn-io, and secured.rs beside it, only.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ARBITER = "python/tricorn/arbiter/"
 PATCHED = {"os", "select", "signal", "socket", "time"}
 
 IO = "crates/tricorn-io/src/"
-DOORS = (f"{IO}stream.rs", f"{IO}stream/", f"{IO}sys/", f"{IO}access_log/sink.rs", f"{IO}collectors/socket.rs")
+DOORS = (f"{IO}stream.rs", f"{IO}secured.rs", f"{IO}sys/", f"{IO}access_log/sink.rs", f"{IO}collectors/socket.rs")
 """The last ones write to logs and collectors."""
 MOVES = re.compile(r"\b(?:sendfile|writev|readv|splice|sendmsg|recvmsg|SendFlags|RecvFlags|Shutdown)\b")
 """System calls that move bytes of sockets, or what they need."""

@@ -42,7 +42,9 @@ def tornado() -> object:
 
     class Told(web.RequestHandler):
         def get(self) -> None:
-            self.write(answer(self.request.protocol, {"peercert": self.request.get_ssl_certificate()}))
+            is_secure = self.request.protocol == "https"
+            facts = {"peercert": self.request.get_ssl_certificate()} if is_secure else None
+            self.write(answer(self.request.protocol, facts))
 
     return web.Application([(r"/", Told)])
 

@@ -24,6 +24,7 @@ class FakeCall:
     has_body: bool = False
     length: int | None = None
     scheme: str = "http"
+    tls: dict[str, Any] | None = None
     peer: tuple[str, int] | None = ("192.0.2.7", 4321)
     is_trusted: bool = False
     forwarded: str | None = None

@@ -121,7 +121,7 @@ def _builder(
     subject: x509.Name, issuer: x509.Name, key: PrivateKey, begin: datetime.datetime, end: datetime.datetime
 ) -> x509.CertificateBuilder:
     builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key.public_key())
-    builder = builder.serial_number(x509.random_serial_number()).not_valid_before(begin).not_valid_after(end)
+    builder = builder.serial_number(x509.random_serial_number() | 1 << 158).not_valid_before(begin).not_valid_after(end)
     return builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
 
 

@@ -211,7 +211,8 @@ def test_the_arbiter_reads_what_workers_may_not(authority: Authority) -> None:
         pytest.skip("needs root")
     issued = authority.issue("server")
     issued.key.chmod(0o600)
-    with site(issued, "user = 65534\n") as server:
+    # The application may be where another user does not come.
+    with site(issued, "user = 65534\npreload_app = True\n") as server:
         assert serial(server, client(authority)) == issued.serial
 
 

@@ -32,6 +32,7 @@ mod one_queue;
 mod peer;
 pub mod reactor;
 mod scoreboard;
+mod secured;
 mod stream;
 mod sys;
 pub mod tls;

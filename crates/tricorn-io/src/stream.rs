@@ -1,7 +1,7 @@
 //! The door: a connection to a client, and every system call that moves its bytes.
 //!
 //! Nothing else reads from a client's socket or writes to it. The socket itself is for pollers, and for what only looks.
-//! A connection speaks TLS if it came in by such a door: then `stream/secured.rs` does what is done here, and all that its callers
+//! A connection speaks TLS if it came in by such a door: then `secured.rs` does what is done here, and all that its callers
 //! see is plaintext. A plain one asks for that once per call.
 //!
 //! A [`Stream`] has one owner. Two others may send, each in a case of its own:
@@ -9,18 +9,15 @@
 //! * A cork has a second handle ([`Stream::second`]): its lock puts the bytes in order (`exchange/cork.rs`).
 //! * The monitor has a [`Lent`] number, from which it makes a handle while the claim keeps the owner from closing
 //!   (`exchange/claim.rs`).
-mod secured;
-
-pub use secured::Shaken;
-
-use crate::sys::fds::{self, duplicate, unacknowledged};
+use crate::secured::{Secured, Shaken};
+use crate::sys::fds::{self, duplicate, retry, send, unacknowledged};
 use crate::sys::poll::ready;
 use crate::tls::{Facts, Source};
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::io::{self, Errno, IoSlice};
-use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, shutdown};
-use secured::Secured;
+use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
+
 use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicBool, AtomicI32};
@@ -235,11 +232,6 @@ impl Lent {
     }
 }
 
-#[inline]
-fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
-    rustix::net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
-}
-
 /// Bytes of a file that are read at a time.
 const COPY: usize = 64 * 1024;
 
@@ -260,16 +252,6 @@ fn copy_file(
     let sent = send(&piece[..count])?;
     *offset += sent as u64;
     Ok(sent)
-}
-
-#[inline]
-fn retry(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
-    loop {
-        match call() {
-            Err(Errno::INTR) => {}
-            result => return result,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What differs from listener to listener: TLS, and who announces connections by the PROXY protocol.
+use crate::given::Options;
 use crate::memory::words_of;
-use crate::options::Options;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

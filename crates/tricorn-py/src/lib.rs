@@ -9,6 +9,7 @@
 //! * `call/`: requests for servers that are made of Python classes, tornado's for one.
 //! * `transport/`: libraries that bring a protocol of their own.
 //! * `late.rs`: exceptions for application calls that take too long.
+//! * `given.rs`: options by name.
 //! * `options.rs`: settings into the core's configuration.
 //! * `functions.rs`: C functions bound to objects of ours.
 //! * `panics.rs`: what a panic costs.
@@ -39,6 +40,7 @@ mod doors;
 mod ends;
 mod forked;
 mod functions;
+mod given;
 mod green;
 mod holders;
 mod late;

@@ -1,5 +1,5 @@
 //! Where requests are told of, as settings have it: the access log, syslog, statsd.
-use crate::options::Options;
+use crate::given::Options;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

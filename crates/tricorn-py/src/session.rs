@@ -59,6 +59,15 @@ pub fn extension(py: Python<'_>, facts: &Facts) -> PyResult<Py<PyDict>> {
     Ok(told.unbind())
 }
 
+/// What an application is told that wants the socket.
+pub fn not_taken(error: std::io::Error) -> String {
+    if error.kind() == std::io::ErrorKind::Unsupported {
+        "the client speaks TLS, and the session stays with the server: terminate TLS in front of it, or use ASGI".into()
+    } else {
+        error.to_string()
+    }
+}
+
 /// What libraries ask for that know Python's `ssl`: version, cipher as `SSLSocket.cipher` has it, protocol, name asked for, and the client's
 /// certificate in DER.
 #[cold]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 ACCEPTED: Final = 0
 """What was written is with the kernel, or not far from it: go on."""
@@ -48,6 +48,10 @@ class Call(Protocol):
     @property
     def scheme(self) -> str:
         """`http` or `https`, as far as the peer may say so (`secure_scheme_headers`)."""
+
+    @property
+    def tls(self) -> dict[str, Any] | None:
+        """What is known of the client's session, if it speaks TLS (`tls_session`)."""
 
     @property
     def peer(self) -> tuple[str, int] | None:

@@ -35,6 +35,7 @@ from tornado.netutil import is_valid_ip
 from tricorn.gateway.call import ACCEPTED, BEHIND, EXCESS
 from tricorn.gateway.reports import to_log
 from tricorn.gateway.tornado_headers import fields_of, make_headers
+from tricorn.gateway.tornado_view import StreamView
 from tricorn.gateway.tornado_wsgi import RequestDelegate, wsgi_of
 
 if TYPE_CHECKING:
@@ -280,7 +281,7 @@ class Connection(HTTPConnection):
     @property
     def stream(self) -> StreamView:
         """As much of a stream as applications look at."""
-        return StreamView(self)
+        return StreamView(self.call, lambda: self._is_over, self.close)
 
     def _tell_route(self) -> None:
         """The class of the handler: tornado keeps no pattern of a request."""
@@ -460,23 +461,6 @@ class Connection(HTTPConnection):
         self._switched = self._take()
         self._switched.write("\r\n".join(head).encode("latin-1"))
         return self.server.sent
-
-
-class StreamView:
-    """`connection.stream`, for handlers that ask whether the client is there, and where."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def closed(self) -> bool:
-        """Whether the connection is closed, or another request's."""
-        return self._connection._is_over
-
-    def close(self) -> None:
-        self._connection.close()
-
-    def set_nodelay(self, value: bool) -> None:
-        """The core sends at once anyway."""
 
 
 def is_about_answer(error: HTTPInputError) -> bool:

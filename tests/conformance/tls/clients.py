@@ -115,7 +115,7 @@ def by_openssl(port: int, cell: Cell, world: World, directory: Path) -> Answer:
             return Answer(BODY, False, first.stdout)
         command += ["-sess_in", str(session)]
     done = _run(command, CLOSING)
-    found = re.search(r"\r\n\r\n(Hello\n)", done.stdout)
+    found = re.search(r"\n\n(Hello\n)", done.stdout)
     return Answer(found[1] if found else None, "Reused, TLS" in done.stdout, done.stdout + done.stderr)
 
 

@@ -32,7 +32,6 @@ def ask(server: Server, context: ssl.SSLContext, *fields: tuple[str, str], name:
 def test_the_scheme_is_https(alias: str, version: str, pool: Pool, world: World) -> None:
     server = serve(pool, alias, **world.settings())
     assert ask(server, client(world.authority, version))["scheme"] == "https"
-    assert ask(server, client(world.authority, version), ("X-Forwarded-Proto", "http"))["scheme"] == "https"
 
 
 @pytest.mark.parametrize("alias", each(*WSGI))
@@ -64,6 +63,18 @@ def test_wsgi_finds_who_the_client_is(alias: str, version: str, pool: Pool, worl
     assert facts["SSL_CLIENT_SAN_Email_0"] == "joe@client.test"
 
 
+@pytest.mark.parametrize("alias", each(*SERVERS_OF_CLASSES))
+@with_each("version", ("1.2", "1.3"))
+def test_tornado_and_aiohttp_find_it_where_they_look(alias: str, version: str, pool: Pool, world: World) -> None:
+    server = serve(pool, alias, **world.mutual())
+    facts = ask(server, client(world.authority, version, identity=world.client))["facts"]
+    assert [["commonName", "client"]] in facts["peercert"]["subject"]
+    plain = serve(pool, alias, **world.settings())
+    assert ask(plain, client(world.authority, version))["facts"]["peercert"] is None
+    if alias == "aiohttp":
+        assert facts["cipher"][1] == f"TLSv{version}"
+
+
 @with_each("version", ("1.2", "1.3"))
 def test_asgi_has_the_extension(version: str, pool: Pool, world: World) -> None:
     """asgiref's specification of it, 0.2: all six keys."""
@@ -92,8 +103,7 @@ def test_a_websocket_is_wss(pool: Pool, world: World) -> None:
         ("Sec-WebSocket-Key", base64.b64encode(b"0" * 16).decode()),
     ]
     with SecureWire(server.address, client(world.authority)) as wire:
-        reply = wire.send(request("GET", "/", fields)).reply()
-        assert reply.status == 101
+        assert wire.send(request("GET", "/", fields)).interim().status == 101
         while b'"wss"' not in wire.unread:
             wire._more("a message")
 

@@ -158,11 +158,7 @@ impl Renderer<'_> {
                 refusals.into_iter().try_for_each(|(kind, count)| put(kind.name(), &count))
             }
             Source::ByRoute(_) | Source::SecondsByRoute(_) | Source::RouteDurations => self.routes(family, out),
-            Source::Arbiter(word) => ledger.map_or(Ok(()), |ledger| put("", &ledger.get(*word))),
-            Source::SomeArbiter(word) => match ledger.map_or(0, |ledger| ledger.get(*word)) {
-                0 => Ok(()),
-                value => put("", &value),
-            },
+            Source::Arbiter(word) | Source::SomeArbiter(word) => self.of_arbiter(family, *word, out),
             Source::Named(first, names) => ledger
                 .into_iter()
                 .flat_map(|ledger| ledger.counts(*first, names))
@@ -203,6 +199,14 @@ impl Renderer<'_> {
             }),
             Source::LeftOut => self.sources.application.map_or(Ok(()), |reading| put("", &reading.left_out)),
             Source::Info => info(out, self.sources.info),
+        }
+    }
+
+    fn of_arbiter(&self, family: &Family, word: LedgerWord, out: &mut String) -> fmt::Result {
+        match self.sources.ledger.map(|ledger| ledger.get(word)) {
+            Some(0) if matches!(family.source, Source::SomeArbiter(_)) => Ok(()),
+            Some(value) => sample(out, family, "", &value),
+            None => Ok(()),
         }
     }
 

@@ -1,8 +1,8 @@
 //! The gate before the listeners, the place of this worker in their wait queue, and what a new connection meets.
 use super::conn::{Conn, Origin};
 use super::listener::{Accepted, Listener};
-use super::opening::Stage;
 use super::phase::Change;
+use super::stage::Stage;
 use super::warnings::Incident;
 use super::wire::{Protocol, Wire};
 use super::{Reactor, Runner};
@@ -226,8 +226,11 @@ impl Reactor {
     /// Whether a connection may be taken. Room is made for one that is there, not for one that may have gone to a sibling.
     #[inline]
     fn has_room_for(&mut self, listener: u16) -> bool {
-        if self.gate.handshakes.are_too_many() && self.config.is_tls_at(listener) && !self.hangs_up_on_silent() {
-            return false;
+        if self.gate.handshakes.are_too_many() && self.config.is_tls_at(listener) {
+            let is_there = self.gate.listener(listener).is_some_and(Listener::has_some);
+            if !is_there || !self.hangs_up_on_silent() {
+                return false;
+            }
         }
         let listener = self.gate.listener(listener);
         !self.is_crowded() || listener.is_some_and(Listener::has_some) && self.has_room()
@@ -280,6 +283,7 @@ impl Reactor {
             if self.config.is_tls_at(listener) {
                 self.deadlines.enter(token, &mut conn.phase, Change::Shakes, now);
                 self.gate.handshakes.begins(token);
+                self.board.set(Word::TlsHandshakes, self.gate.handshakes.under_way() as u64);
             }
         }
         token

@@ -1,8 +1,8 @@
 //! One connection between, before and after its requests.
 use super::deadlines::TimedPhase;
 use super::edges::Edges;
-use super::opening::Stage;
 use super::phase::Phase;
+use super::stage::Stage;
 use super::tokens;
 use super::wire::Wire;
 use crate::exchange::Attachment;

@@ -10,7 +10,8 @@
 //! slows new connections only. What is done with a job that is back: `shake.rs`.
 use crate::clock;
 use crate::config::Config;
-use crate::stream::{Shaken, Stream};
+use crate::secured::Shaken;
+use crate::stream::Stream;
 use crate::sys::poll::Token;
 use crate::tls::Source;
 use rustix::fd::{AsRawFd, RawFd};

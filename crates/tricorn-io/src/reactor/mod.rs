@@ -49,6 +49,7 @@ mod shed_heads;
 mod simulation;
 mod spare;
 mod spooler;
+mod stage;
 mod store;
 mod timeouts;
 mod tokens;

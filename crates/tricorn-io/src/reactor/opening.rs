@@ -10,42 +10,6 @@ use std::sync::Arc;
 use tricorn_proto::message::{Refusal, RefusalKind};
 use tricorn_proto::peer::proxy_protocol::{self, Announced, Ends, Opening};
 
-/// How far a connection is with that.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// A header may come.
-    Header,
-    /// The handshake has not come to its end.
-    Shaking,
-    /// There is none: the client speaks plain HTTP where TLS is spoken.
-    Misplaced,
-    /// Requests come by TLS.
-    Secured,
-    /// Requests come.
-    #[default]
-    Plain,
-}
-
-impl Stage {
-    pub fn first(listener: u16, config: &Config) -> Stage {
-        if config.proxy_protocol_at(listener).is_some() {
-            Stage::Header
-        } else {
-            Stage::behind_header(listener, config)
-        }
-    }
-
-    pub fn behind_header(listener: u16, config: &Config) -> Stage {
-        if config.is_tls_at(listener) { Stage::Shaking } else { Stage::Plain }
-    }
-
-    /// Whether the first request is still to be waited for.
-    #[inline]
-    pub fn is_before_requests(self) -> bool {
-        matches!(self, Stage::Header | Stage::Shaking)
-    }
-}
-
 pub(super) enum Opened {
     NeedMore,
     /// The bytes that are left are the first request's. What was announced, if anything was.

@@ -2,10 +2,11 @@
 use super::admin::asked_of_the_agent;
 use super::bodies::{Ahead, Bodies, no_memory};
 use super::conn::{Conn, Origin};
-use super::opening::{Opened, Stage, open};
+use super::opening::{Opened, open};
 use super::phase::{Change, Phase};
 use super::reject::{After, Rejection, STATUS, Unbegun};
 use super::shake::{Meeting, is_handshake};
+use super::stage::Stage;
 use super::timeouts::note_progress;
 use super::tokens::is_admin;
 use super::wire::Wire;
@@ -24,7 +25,7 @@ use rustix::io::Errno;
 use std::ops::Range;
 use tricorn_proto::access_log::Outcome;
 use tricorn_proto::http1::Step;
-use tricorn_proto::message::{Framing, Refusal, Scheme};
+use tricorn_proto::message::{Framing, Refusal};
 
 /// What looking at the bytes at hand came to.
 enum Look {
@@ -166,7 +167,7 @@ impl Reactor {
                         return Some(Look::Admin(id));
                     }
                     request.note_announced(conn.announced.as_ref());
-                    if conn.stage != Stage::Plain && came_misplaced(conn.stage, request) {
+                    if conn.stage != Stage::Plain && conn.stage.is_misplaced(request) {
                         return Some(Look::Meeting(Meeting::Misplaced(id)));
                     }
                     if let Err(refusal) = self.log.believe(request, conn.origin, self.board, &mut self.chores) {
@@ -342,7 +343,11 @@ fn look_for_opening(conn: &mut Conn, token: Token, config: &Config, now: u64) ->
         Ok(Opened::NeedMore) => Some(Look::NeedMore),
         Ok(Opened::Over(announced)) => {
             (conn.stage, conn.announced) = (Stage::behind_header(conn.origin.listener, config), announced);
-            (conn.stage == Stage::Shaking).then_some(Look::Meeting(Meeting::Shakes))
+            if conn.stage == Stage::Shaking {
+                conn.edges.may_be_readable(); // what was read behind the header
+                return Some(Look::Meeting(Meeting::Shakes));
+            }
+            None
         }
         Err(refusal) if config.is_tls_at(conn.origin.listener) => Some(Look::Meeting(Meeting::Unannounced(refusal))),
         Err(refusal) => Some(Look::Refused(id, refusal)),
@@ -361,15 +366,6 @@ fn wrong(origin: &Origin, stage: Stage, head: Option<&mut Request>, id: RequestI
     }
     request.head_at = request.start; // for the log: as far as it was read
     Look::Refused(id, refusal)
-}
-
-/// A head came where TLS is spoken. Whether it did not come by TLS; else its scheme is https, unless a front end says something else.
-#[cold]
-fn came_misplaced(stage: Stage, request: &mut Request) -> bool {
-    if stage == Stage::Secured && !request.head.scheme_is_told {
-        request.head.scheme = Scheme::Https;
-    }
-    stage == Stage::Misplaced
 }
 
 /// Decides where the body goes.

@@ -8,16 +8,17 @@
 //! ```
 use super::Reactor;
 use super::jobs::Job;
-use super::opening::Stage;
 use super::outgoing::Then;
 use super::phase::{Change, Phase};
 use super::reject::{After, Rejection};
 use super::respond::Delivery;
+use super::stage::Stage;
 use super::wire::Wire;
 use crate::clock;
 use crate::exchange::id::RequestId;
 use crate::scoreboard::Word;
-use crate::stream::{Shaken, Stream};
+use crate::secured::Shaken;
+use crate::stream::Stream;
 use crate::sys::poll::{Event, Token};
 use crate::tls::{Failure, Reason};
 use tricorn_proto::access_log::Outcome;

@@ -25,11 +25,12 @@ mod orders;
 pub mod outside;
 mod reader;
 pub mod routes;
+mod states;
 
 pub use buckets::{BUCKETS, bucket_floor};
 pub use call::{Call, Phase};
 pub use cancel::{CancelOrder, Cancelled};
-pub use orders::{DRAIN, NOT_READY, REPLACED, State, YIELD};
+pub use states::{DRAIN, NOT_READY, REPLACED, State, YIELD};
 
 use crate::sys::fds;
 pub use buckets::{COARSE, bucket, coarse};

@@ -78,3 +78,20 @@ pub fn receive(socket: BorrowedFd<'_>, room: &mut [MaybeUninit<u8>]) -> io::Resu
     let ((filled, _), _) = rustix::net::recv(socket, room, rustix::net::RecvFlags::empty())?;
     Ok(filled.len())
 }
+
+/// Sends without waiting. EPIPE is an error, and no signal.
+#[inline]
+pub fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+    rustix::net::send(socket, bytes, rustix::net::SendFlags::NOSIGNAL | rustix::net::SendFlags::DONTWAIT)
+}
+
+/// Does a system call again that was interrupted.
+#[inline]
+pub fn retry(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match call() {
+            Err(io::Errno::INTR) => {}
+            result => return result,
+        }
+    }
+}

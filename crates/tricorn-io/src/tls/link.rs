@@ -1,4 +1,4 @@
-//! One session: records in, plaintext out, and back. It moves no bytes of sockets: `stream/secured.rs` does.
+//! One session: records in, plaintext out, and back. It moves no bytes of sockets: `secured.rs` does.
 //!
 //! ```text
 //!   socket ──▶ [ held ][ fresh ] ──absorb──▶ sink: plaintext          what is no whole record yet is held

@@ -9,7 +9,7 @@
 //!            Link: records in, plaintext out, and back ──▶ Facts, once the handshake is over
 //! ```
 //!
-//! No file here moves bytes of sockets: `stream.rs` does. Only `link.rs` names rustls' connection, and only `config.rs` its
+//! No file here moves bytes of sockets: `stream.rs` does, by `secured.rs`. Only `link.rs` names rustls' connection, and only `config.rs` its
 //! configuration.
 mod bundle;
 mod certificates;

@@ -1,6 +1,8 @@
 //! Where a worker has its configuration from: the page of all workers, built anew when that has changed.
 use super::bundle::Bundle;
 use super::config::build;
+use super::failure::Failure;
+use super::link::Link;
 use super::page::Page;
 use rustls::ServerConfig;
 use std::sync::atomic::AtomicU64;
@@ -35,7 +37,7 @@ impl Source {
     }
 
     /// The configuration of now. Building it takes milliseconds: not under the baton.
-    pub(crate) fn config(&self) -> Arc<ServerConfig> {
+    pub(super) fn config(&self) -> Arc<ServerConfig> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let sequence = self.page.sequence();
         // An odd one: the arbiter is at it. The next handshake looks again.
@@ -52,6 +54,11 @@ impl Source {
             }
         }
         current.config.clone()
+    }
+
+    /// A session that begins.
+    pub fn session(&self) -> Result<Link, Failure> {
+        Link::new(self.config())
     }
 
     /// Why the configuration before the last one is still in use, once.

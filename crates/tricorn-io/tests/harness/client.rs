@@ -127,6 +127,13 @@ impl<S: Read + Write> Client<S> {
         chunk
     }
 
+    /// The response that begins with these bytes.
+    #[track_caller]
+    pub fn response_after(&mut self, first: &[u8]) -> Response {
+        self.buffer.extend_from_slice(first);
+        self.response()
+    }
+
     #[track_caller]
     pub fn response(&mut self) -> Response {
         let (status, head) = self.head();

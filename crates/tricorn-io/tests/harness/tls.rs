@@ -33,6 +33,25 @@ impl Authority {
         Authority { pem: certificate.pem(), issuer: Issuer::new(params, key) }
     }
 
+    /// A list that has this serial number.
+    pub fn revoke(&self, serial: u64) -> String {
+        let revoked = rcgen::RevokedCertParams {
+            serial_number: serial.into(),
+            revocation_time: rcgen::date_time_ymd(2020, 1, 1),
+            reason_code: None,
+            invalidity_date: None,
+        };
+        let list = rcgen::CertificateRevocationListParams {
+            this_update: rcgen::date_time_ymd(2020, 1, 1),
+            next_update: rcgen::date_time_ymd(2090, 1, 1),
+            crl_number: 1.into(),
+            issuing_distribution_point: None,
+            revoked_certs: vec![revoked],
+            key_identifier_method: rcgen::KeyIdMethod::Sha256,
+        };
+        list.signed_by(&self.issuer).expect("a list").pem().expect("PEM")
+    }
+
     pub fn server(&self, names: &[&str]) -> Identity {
         self.identity(names, "server", KeyPair::generate().expect("a key"), ExtendedKeyUsagePurpose::ServerAuth)
     }

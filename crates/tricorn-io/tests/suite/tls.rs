@@ -7,7 +7,7 @@ use rustls::version::{TLS12, TLS13};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
-use tricorn_io::tls::Reason;
+use tricorn_io::tls::{ClientCertificates, Reason};
 use tricorn_io::{Config, Engine, Exchange, Sent};
 use tricorn_proto::message::Scheme;
 
@@ -363,4 +363,215 @@ fn tls_on_a_plain_door_is_answered_with_an_alert() {
     server.connect().get("/");
     let told = server.notices().iter().filter(|notice| notice.text.contains("is certfile missing?")).count();
     assert_eq!(told, 1, "once a minute");
+}
+
+/// Tells who the client is.
+fn tell_client(engine: &Engine, exchange: &mut Exchange) {
+    let facts = exchange.facts().expect("it came by TLS").clone();
+    let told = facts.chain.first().map(|der| {
+        let client = tricorn_proto::peer::x509::Certificate::parse(der).expect("a certificate");
+        format!("{} {} {}", client.subject.text(), client.issuer.text(), client.serial_text())
+    });
+    let resumed = if facts.is_resumed { " again" } else { "" };
+    answer(engine, exchange, format!("{}{resumed}", told.as_deref().unwrap_or("-")).as_bytes());
+}
+
+fn with_clients(mode: ClientCertificates) -> World {
+    World::with(|authority, bundle| {
+        bundle.client_certificates = mode;
+        bundle.ca = Some(authority.pem.clone().into_bytes());
+    })
+}
+
+/// What a client is answered; the error is the server's alert.
+fn asked(server: &Server, config: rustls::ClientConfig) -> Result<String, String> {
+    let mut client = connect(server.address, Arc::new(config), "localhost");
+    shake(&mut client)?;
+    client.stream.write_all(request("/").as_bytes()).map_err(|error| error.to_string())?;
+    // In TLS 1.3 a client is done before the server has seen its certificate.
+    let mut first = [0];
+    client.stream.conn.complete_io(&mut client.stream.sock).map_err(|error| error.to_string())?;
+    match client.stream.read(&mut first) {
+        Ok(1) => {}
+        other => return Err(format!("{other:?}")),
+    }
+    let response = client.response_after(&first);
+    Ok(String::from_utf8_lossy(&response.body).into_owned())
+}
+
+#[test]
+fn a_client_shows_its_certificate_where_it_must() {
+    let world = with_clients(ClientCertificates::Required);
+    let server = Server::start(world.secure(config()), tell_client);
+    let alice = world.authority.client("alice");
+    assert_eq!(asked(&server, world.client_with(&alice)).as_deref(), Ok("CN=alice CN=Authority 4D"));
+    let error = asked(&server, world.client()).expect_err("it shows none");
+    assert!(error.contains("CertificateRequired"), "{error}");
+    let stranger = Authority::new().client("mallory");
+    let error = asked(&server, world.client_with(&stranger)).expect_err("its issuer is unknown");
+    assert!(
+        error.contains("UnknownCA") || error.contains("DecryptError") || error.contains("BadCertificate"),
+        "{error}"
+    );
+    server.until_failed(Reason::Certificate, 2);
+    asked(&server, world.client_with(&alice)).expect("it is let in");
+    let told: Vec<_> = server.notices().into_iter().filter(|notice| notice.warning).map(|notice| notice.text).collect();
+    assert!(told.iter().any(|text| text.ends_with("failed: it showed no certificate")), "{told:?}");
+}
+
+#[test]
+fn a_client_may_show_a_certificate_but_no_wrong_one() {
+    let world = with_clients(ClientCertificates::Optional);
+    let server = Server::start(world.secure(config()), tell_client);
+    assert_eq!(asked(&server, world.client()).as_deref(), Ok("-"));
+    let alice = world.authority.client("alice");
+    assert_eq!(asked(&server, world.client_with(&alice)).as_deref(), Ok("CN=alice CN=Authority 4D"));
+    assert!(asked(&server, world.client_with(&Authority::new().client("mallory"))).is_err());
+    server.until_failed(Reason::Certificate, 1);
+}
+
+#[test]
+fn a_revoked_certificate_is_refused_as_soon_as_the_list_is_published() {
+    let world = with_clients(ClientCertificates::Required);
+    let server = Server::start(world.secure(config()), tell_client);
+    let alice = world.authority.client("alice");
+    assert!(asked(&server, world.client_with(&alice)).is_ok());
+    let mut bundle = tricorn_io::tls::Bundle::decode(&world.page.read().expect("a bundle").1).expect("a bundle");
+    bundle.crls = vec![world.authority.revoke(SERIAL).into_bytes()];
+    tricorn_io::tls::publish(&world.page, &bundle).expect("it is right");
+    let error = asked(&server, world.client_with(&alice)).expect_err("it was revoked");
+    assert!(error.contains("CertificateRevoked"), "{error}");
+    bundle.crls = vec![world.authority.revoke(SERIAL + 1).into_bytes()];
+    tricorn_io::tls::publish(&world.page, &bundle).expect("it is right");
+    assert!(asked(&server, world.client_with(&alice)).is_ok(), "another one was");
+}
+
+#[test]
+fn a_session_is_resumed_by_any_worker_and_by_no_other_rules() {
+    for version in [&TLS12, &TLS13] {
+        let world = World::with(|_, bundle| {
+            bundle.ticket_keys = vec![[7; 32]];
+            bundle.ticket_lifetime = 3600;
+        });
+        let (first, second) =
+            (Server::start(world.secure(config()), tell_client), Server::start(world.secure(config()), tell_client));
+        let client = Arc::new(world.of_version(version));
+        let ask = |server: &Server| {
+            let mut client = connect(server.address, client.clone(), "localhost");
+            String::from_utf8_lossy(&client.get("/").body).into_owned()
+        };
+        assert_eq!((ask(&first), ask(&second), ask(&first)), ("-".into(), "- again".into(), "- again".into()));
+        assert_eq!((first.get(Word::TlsFull), first.get(Word::TlsResumed), second.get(Word::TlsResumed)), (1, 1, 1));
+        let mut bundle = tricorn_io::tls::Bundle::decode(&world.page.read().expect("a bundle").1).expect("a bundle");
+        bundle.ticket_keys.insert(0, [8; 32]);
+        tricorn_io::tls::publish(&world.page, &bundle).expect("it is right");
+        assert_eq!(ask(&second), "- again", "the key before opens still");
+        bundle.ticket_keys = vec![[9; 32]];
+        tricorn_io::tls::publish(&world.page, &bundle).expect("it is right");
+        assert_eq!(ask(&second), "-", "its key is gone");
+        bundle.client_certificates = ClientCertificates::Optional;
+        bundle.ca = Some(world.authority.pem.clone().into_bytes());
+        tricorn_io::tls::publish(&world.page, &bundle).expect("it is right");
+        assert_eq!(ask(&second), "-", "clients are verified in another way by now");
+    }
+}
+
+#[test]
+fn new_certificates_are_shown_to_the_next_client_and_wrong_ones_change_nothing() {
+    let world = World::new();
+    let server = Server::start(world.secure(config()), tell_shown);
+    let mut kept = world.connect(&server);
+    assert_eq!(kept.get("/").body, b"server localhost");
+    let bundle = tricorn_io::tls::Bundle {
+        certificates: vec![world.authority.rsa(&["localhost"])],
+        ..tricorn_io::tls::Bundle::default()
+    };
+    tricorn_io::tls::publish(&world.page, &bundle).expect("it is right");
+    assert_eq!(shown(&server, world.client(), "localhost").as_deref(), Ok("rsa localhost"));
+    assert_eq!(kept.get("/").body, b"server localhost", "a session keeps what it was shown");
+    world.page.publish(b"nonsense").expect("there is room");
+    assert_eq!(shown(&server, world.client(), "localhost").as_deref(), Ok("rsa localhost"));
+    kept.get("/");
+    until("the log is told", || {
+        kept.get("/");
+        server.notices().iter().any(|notice| notice.text.contains("New certificates cannot be used"))
+    });
+}
+
+#[test]
+fn secrets_are_written_for_tools_that_look_into_sessions() {
+    let path = std::env::temp_dir().join(format!("tricorn-keys-{}", std::process::id()));
+    let world = World::with(|_, bundle| bundle.key_log = Some(path.clone()));
+    let server = Server::start(world.secure(config()), echo);
+    world.connect(&server).get("/");
+    let text = std::fs::read_to_string(&path).expect("a file");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&path).expect("a file").permissions());
+    std::fs::remove_file(&path).expect("a file");
+    assert!(text.lines().any(|line| line.starts_with("CLIENT_TRAFFIC_SECRET_0 ")), "{text}");
+    assert_eq!(mode & 0o077, 0, "its owner alone reads it");
+}
+
+#[test]
+fn beyond_so_many_handshakes_the_silent_give_way_and_then_newcomers_wait() {
+    let world = World::new();
+    let mut config = world.secure(config());
+    config.tls.as_mut().expect("it has TLS").pending_handshakes = 2;
+    let server = Server::start(config, echo);
+    let mut silent: Vec<Client> = (0..2).map(|_| server.connect()).collect();
+    server.until(Word::TlsHandshakes, 2);
+    assert_eq!(world.connect(&server).get("/").status, 200);
+    server.until_failed(Reason::Crowded, 1);
+    silent.remove(0).is_closed();
+    // Clients that have begun are not closed for others.
+    let begun: Vec<TlsClient> = (0..2)
+        .map(|_| {
+            let mut client = world.connect(&server);
+            let mut hello = Vec::new();
+            client.stream.conn.write_tls(&mut hello).expect("memory");
+            client.stream.sock.write_all(&hello[..100]).expect("a server that reads");
+            client
+        })
+        .collect();
+    server.until_failed(Reason::Crowded, 2);
+    server.until(Word::TlsHandshakes, 2);
+    let mut waits = world.connect(&server);
+    waits.stream.conn.write_tls(&mut waits.stream.sock).expect("a server that reads");
+    assert_eq!(server.get(Word::TlsFull), 1);
+    drop(begun);
+    assert_eq!(waits.get("/").status, 200, "the door is open again");
+}
+
+#[test]
+fn a_balancer_announces_its_client_before_the_handshake() {
+    let world = World::new();
+    let proxy = tricorn_io::ProxyProtocol {
+        accepts: tricorn_proto::peer::proxy_protocol::Accepts::Both,
+        allow: tricorn_proto::peer::Trust::everybody(),
+        required: true,
+    };
+    let config = Config { proxy_protocol: Some(Box::new(proxy)), ..config() };
+    let server = Server::start(world.secure(config), |engine, exchange| {
+        let peer = exchange.client.peer.to_string();
+        answer(engine, exchange, peer.as_bytes());
+    });
+    let header = b"PROXY TCP4 192.0.2.1 192.0.2.2 7 8\r\n";
+    for (apart, pause) in [(header.len(), false), (header.len(), true), (5, true)] {
+        let mut client = world.connect(&server);
+        client.stream.sock.write_all(&header[..apart]).expect("a server that reads");
+        if pause {
+            server.until(Word::TlsHandshakes, 1);
+        }
+        client.stream.sock.write_all(&header[apart..]).expect("a server that reads");
+        assert!(String::from_utf8_lossy(&client.get("/").body).contains("192.0.2.1"));
+    }
+    // The header and the first flight in one write.
+    let mut client = world.connect(&server);
+    let mut first = header.to_vec();
+    client.stream.conn.write_tls(&mut first).expect("memory");
+    client.stream.sock.write_all(&first).expect("a server that reads");
+    assert_eq!(client.get("/").status, 200);
+    // Without it there is no handshake, and nothing is said.
+    assert!(shake(&mut world.connect(&server)).is_err());
+    server.until_failed(Reason::Garbage, 1);
+    server.until(Word::TlsHandshakes, 0);
 }

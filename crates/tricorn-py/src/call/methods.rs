@@ -192,8 +192,8 @@ impl Call {
 
     fn take_socket<'py>(&self, py: Python<'py>) -> PyResult<(RawFd, Bound<'py, PyBytes>)> {
         self.with(|_, exchange| {
-            let fd = exchange.lane.descriptor().duplicate();
-            let fd = fd.map_err(|error| PyOSError::new_err(error.to_string()))?;
+            let fd = exchange.lane.descriptor_to_take();
+            let fd = fd.map_err(|error| PyOSError::new_err(session::not_taken(error.into())))?;
             let unread = self.ground.shared.engine.let_go(exchange);
             Ok((fd.into_raw_fd(), PyBytes::new(py, &unread)))
         })

@@ -92,7 +92,12 @@ impl Transport {
             "scheme" => Ok(claimed_scheme(py, self).or(default)),
             "sockname" => address(py, self.local).map(Some),
             "socket" => socket(py, self).map(|socket| socket.or(default)),
-            "tls" => session(py, self).map(|session| session.or(default)),
+            // aiohttp asks for the context at each request, and only whether there is one.
+            "tls" | "sslcontext" => session(py, self).map(|session| session.or(default)),
+            "ssl_object" | "peercert" | "cipher" => match session(py, self)? {
+                Some(facts) => py.import("tricorn.gateway.tls_session")?.call_method1("extra", (facts, name)).map(Some),
+                None => Ok(default),
+            },
             _ => Ok(default),
         }
     }

@@ -6,6 +6,7 @@ use super::send;
 use super::wait::Wait;
 use crate::functions::{Arguments, Definition, enter_with};
 use crate::holders::is_ours_alone;
+use crate::session;
 use crate::sync::lock;
 use crate::text::as_latin1;
 use pyo3::exceptions::{PyAssertionError, PyRuntimeError, PyTypeError, PyValueError};
@@ -157,7 +158,7 @@ impl Handle {
     pub fn take_socket(&self) -> Result<(RawFd, Vec<u8>), String> {
         let mut place = self.place();
         let exchange = place.exchange.as_mut().ok_or("it is closed or serves another request")?;
-        let fd = exchange.lane.descriptor().duplicate().map_err(|error| error.to_string())?;
+        let fd = exchange.lane.descriptor_to_take().map_err(|error| session::not_taken(error.into()))?;
         Ok((fd.into_raw_fd(), self.engine.let_go(exchange)))
     }
 

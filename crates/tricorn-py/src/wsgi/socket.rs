@@ -64,5 +64,5 @@ fn python_socket(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
 }
 
 fn over(error: String) -> PyErr {
-    PyOSError::new_err(format!("the socket of a request that is over cannot be used: {error}"))
+    PyOSError::new_err(format!("the socket of a request cannot be used: {error}"))
 }

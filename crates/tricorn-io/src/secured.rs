@@ -6,6 +6,7 @@
 //! * Bytes count as sent when the socket has their records. A sender presents again what was not taken, as it does with a plain
 //!   socket, and is told how much of it is gone by now. So what a session owes keeps the outbox from being empty, and is never
 //!   more than [`AHEAD`](crate::tls::AHEAD) bytes.
+use crate::sys::fds::{retry, send};
 use crate::tls::{AHEAD, Facts, Failure, Link, Opened, Reason, Scratch, Source};
 use rustix::fd::BorrowedFd;
 use rustix::io::{self, Errno, IoSlice};
@@ -95,7 +96,7 @@ impl Secured {
             Some(byte) if byte.is_ascii_alphabetic() => return Err(Shaken::Plain(incoming.to_vec())),
             _ => return Err(Shaken::Failed(Failure::new(Reason::Garbage, "it speaks neither TLS nor HTTP"))),
         }
-        let link = Link::new(source.config()).map_err(Shaken::Failed)?;
+        let link = source.session().map_err(Shaken::Failed)?;
         Ok(Secured { link: Mutex::new(link), facts: OnceLock::new() })
     }
 
@@ -279,7 +280,7 @@ fn seal(link: &mut Link, socket: BorrowedFd<'_>, slices: &[IoSlice<'_>], scratch
         sealed = link.seal(slices, scratch).map_err(|_| Errno::PIPE)?;
     }
     let records = &scratch.wire[..sealed];
-    let taken = match super::retry(|| super::send(socket, records)) {
+    let taken = match retry(|| send(socket, records)) {
         Ok(taken) => taken,
         Err(Errno::AGAIN) => 0,
         Err(error) => return Err(error),
@@ -294,7 +295,7 @@ fn seal(link: &mut Link, socket: BorrowedFd<'_>, slices: &[IoSlice<'_>], scratch
 /// Sends what is owed; an error if something is left.
 fn pay(link: &mut Link, socket: BorrowedFd<'_>) -> io::Result<()> {
     while !link.owed().is_empty() {
-        let taken = super::retry(|| super::send(socket, link.owed()))?;
+        let taken = retry(|| send(socket, link.owed()))?;
         link.paid(taken);
     }
     Ok(())
@@ -309,5 +310,5 @@ fn pay_some(link: &mut Link, socket: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 fn receive(socket: BorrowedFd<'_>, room: &mut [u8]) -> io::Result<usize> {
-    super::retry(|| recv(socket, &mut *room, RecvFlags::empty()).map(|(count, _)| count))
+    retry(|| recv(socket, &mut *room, RecvFlags::empty()).map(|(count, _)| count))
 }

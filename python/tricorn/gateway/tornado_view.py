@@ -1,0 +1,38 @@
+"""`connection.stream` of tornado's requests, without a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tricorn.gateway.tls_session import Session
+
+if TYPE_CHECKING:
+    from tricorn.gateway.call import Call
+
+
+class StreamView:
+    """For handlers that ask whether the client is there, and where."""
+
+    def __init__(self, call: Call, is_over: Callable[[], bool], close: Callable[[], object]) -> None:
+        self._call = call
+        self._is_over = is_over
+        self._close = close
+
+    def closed(self) -> bool:
+        """Whether the connection is closed, or another request's."""
+        return self._is_over()
+
+    def close(self) -> None:
+        self._close()
+
+    def set_nodelay(self, value: bool) -> None:
+        """The core sends at once anyway."""
+
+    @property
+    def socket(self) -> Session:
+        """For `request.get_ssl_certificate`; there is none without TLS."""
+        facts = self._call.tls
+        if facts is None:
+            raise AttributeError("The connection is in the clear: it has no certificates.")
+        return Session(facts)
