@@ -1,7 +1,7 @@
 """What does TLS cost, and what do established clients notice of handshakes?  python -m benches.tls --help
 
 One worker on a core of its own. hello: kept alive, without TLS and with it. connect: a connection for each request,
-with full handshakes and resumed ones, of an ECDSA and an RSA certificate. down: 100 MiB, made in pieces and from a file.
+with full handshakes and resumed ones, of an ECDSA and an RSA certificate. down: 100 MiB, in pieces and from a file.
 idle: memory of connections, in one round. flood: latency of kept connections while others shake hands. Full handshakes
 are compared with X25519; what X25519MLKEM768 costs is said where a server knows it.
 """
