@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO
 
 from benches.apps.asgi import Receive, Scope, Send, lifespan
 from benches.tls.long_file import LENGTH, PATH, PIECE
@@ -20,8 +20,16 @@ def wsgi(environ: dict[str, Any], start_response: Callable[[str, list[tuple[str,
         return [HELLO]
     if path == "/stream":
         return (_PIECE for _ in range(LENGTH // PIECE))
-    wrapped: Iterable[bytes] = environ["wsgi.file_wrapper"](PATH.open("rb"), PIECE)
+    wrapper = environ.get("wsgi.file_wrapper", in_pieces)
+    wrapped: Iterable[bytes] = wrapper(PATH.open("rb"), PIECE)
     return wrapped
+
+
+def in_pieces(file: BinaryIO, length: int) -> Iterator[bytes]:
+    """For servers that send no files (PEP 3333, "Optional Platform-Specific File Handling")."""
+    with file:
+        while piece := file.read(length):
+            yield piece
 
 
 async def asgi(scope: Scope, receive: Receive, send: Send) -> None:

@@ -84,7 +84,7 @@ fn every_request_is_sent_once_and_counted() {
     assert_eq!(outcome.bytes.received, 1000 * HELLO.len() as u64);
     assert_eq!(outcome.bytes.body, 6000);
     assert_eq!(server.connections.load(Ordering::SeqCst), 7 + 1);
-    let figures = ["min", "p50", "p90", "p99", "max"].map(|name| outcome.rest.latency[name]);
+    let figures = ["min", "p50", "p90", "p99", "max"].map(|name| outcome.latency[name]);
     assert!(figures.is_sorted() && figures[0] > 0.0, "{figures:?}");
 }
 
@@ -105,7 +105,7 @@ fn what_is_under_way_when_the_time_is_over_is_waited_for() {
     let outcome = server.run(CLOSED, "{\"seconds\": 0.1}", "");
     assert_eq!((outcome.sent, outcome.rest.unanswered), (outcome.answered, 0));
     assert_eq!(outcome.answered, server.served());
-    assert!(outcome.seconds >= 0.1 && outcome.rest.latency["min"] >= 0.03, "{outcome:?}");
+    assert!(outcome.seconds >= 0.1 && outcome.latency["min"] >= 0.03, "{outcome:?}");
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn an_open_model_sees_a_stall_as_its_clients_would() {
     assert_eq!((outcome.sent, outcome.answered, outcome.unsent), (2000, 2000, 0), "{outcome:?}");
     for (name, share) in [("p95", 0.95), ("p99", 0.99)] {
         let expected = STALL - (1.0 - share);
-        let seen = outcome.rest.latency[name];
+        let seen = outcome.latency[name];
         assert!((seen - expected).abs() < 0.02, "{name}: {seen} instead of {expected}");
     }
     assert!(outcome.rest.late >= 150, "{}", outcome.rest.late);

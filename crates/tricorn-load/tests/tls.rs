@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 use tricorn_load::{Outcome, Plan, run};
 
 const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello\n";
@@ -109,11 +110,14 @@ fn converse(config: &Arc<ServerConfig>, mut socket: TcpStream, answer: &[u8]) {
 }
 
 fn go(port: u16, tls: &str, requests: u64, more: &str) -> Result<Outcome, String> {
+    go_as(port, tls, requests, "{\"closed\": {\"connections\": 5}}", more)
+}
+
+fn go_as(port: u16, tls: &str, requests: u64, model: &str, more: &str) -> Result<Outcome, String> {
     let target = format!(
         "{{\"address\": {{\"tcp\": [\"127.0.0.1\", {port}]}}, \"host\": \"localhost\", \"path\": \"/\", \
          \"server_name\": \"localhost\"}}"
     );
-    let model = "{\"closed\": {\"connections\": 5}}";
     let text = format!(
         "{{\"targets\": [{target}], \"model\": {model}, \"bounds\": {{\"requests\": {requests}}}, \"tls\": {tls}{more}}}"
     );
@@ -175,6 +179,43 @@ fn the_ends_of_answers_are_those_of_http_and_of_tls() {
 }
 
 #[test]
+fn an_end_that_tls_tells_needs_none_of_tcp() {
+    let house = House::new("notified");
+    let config = Arc::new(house.config("localhost", false));
+    let port = listen(move |mut socket, _| {
+        converse(&config, socket.try_clone().unwrap(), b"HTTP/1.1 200 OK\r\n\r\nuntil the end");
+        while let Ok(1..) = socket.read(&mut [0; 4096]) {}
+    });
+    let outcome = go(port, &trusting(&house), 10, CLOSING).unwrap();
+    assert_eq!((outcome.answered, outcome.bytes.body, outcome.errors.len()), (10, 130, 0));
+}
+
+#[test]
+fn what_tls_says_between_requests_ends_no_connection() {
+    let house = House::new("resting");
+    let config = Arc::new(house.config("localhost", false));
+    let port = listen(move |mut socket, _| {
+        let mut tls = ServerConnection::new(Arc::clone(&config)).unwrap();
+        let mut stream = Stream::new(&mut tls, &mut socket);
+        let mut byte = [0];
+        let mut head = Vec::new();
+        while let Ok(1) = stream.read(&mut byte) {
+            head.push(byte[0]);
+            if head.ends_with(b"\r\n\r\n") {
+                head.clear();
+                stream.write_all(HELLO).unwrap();
+                // Apart from the answer, while the client rests.
+                thread::sleep(Duration::from_millis(20));
+                stream.conn.refresh_traffic_keys().unwrap();
+                stream.flush().unwrap();
+            }
+        }
+    });
+    let outcome = go_as(port, &trusting(&house), 6, "{\"closed\": {\"connections\": 2, \"pace\": 10}}", "").unwrap();
+    assert_eq!((outcome.answered, outcome.rest.opened, outcome.rest.retried), (6, 2, 0));
+}
+
+#[test]
 fn a_body_longer_than_the_sockets_buffers_goes_out() {
     let house = House::new("upload");
     let config = Arc::new(house.config("localhost", false));
@@ -218,8 +259,10 @@ fn whom_it_trusts() {
     let itself = format!("{{\"ca_file\": {:?}}}", house.file("localhost.pem"));
     go(port, &itself, 5, "").unwrap();
     let port = answering(house.config("elsewhere", false), HELLO.into());
-    let misnamed = go(port, &trusting(&house), 5, "").unwrap_err();
-    assert!(misnamed.contains("certificate not valid for name \"localhost\""), "{misnamed}");
+    for file in ["ca.pem", "elsewhere.pem"] {
+        let misnamed = go(port, &format!("{{\"ca_file\": {:?}}}", house.file(file)), 5, "").unwrap_err();
+        assert!(misnamed.contains("certificate not valid for name \"localhost\""), "{misnamed}");
+    }
 }
 
 #[test]
