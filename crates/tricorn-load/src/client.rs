@@ -12,12 +12,12 @@ use rustix::io::Errno;
 use tricorn_proto::http1::{Left, Part, ResponseParser};
 
 use crate::clock::Clock;
+use crate::failure::{Broken, Failure};
 use crate::notes::Notes;
 use crate::poller::Poller;
 use crate::request::Prepared;
-use crate::tally::Failure;
 use crate::tls::Handshake;
-use crate::wire::{Broken, Origin, Wire};
+use crate::wire::{Origin, Wire};
 
 pub struct Client {
     /// Which of all threads' clients it is.

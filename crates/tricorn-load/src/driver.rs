@@ -8,13 +8,14 @@ use std::time::Duration;
 use crate::client::{Client, Line, Moved, Step, Task};
 use crate::clock::{Clock, MILLISECOND, SECOND, Usage, nanoseconds};
 use crate::closed::Closed;
+use crate::failure::Failure;
 use crate::open::{Arrival, Open};
 use crate::plan::{Model, Plan};
 use crate::poller::{Events, Poller};
 use crate::pool::Pool;
 use crate::request::{Redirects, Requests, share};
 use crate::samples::{Recorder, Samples};
-use crate::tally::{Count, Failure, Tally};
+use crate::tally::{Count, Tally};
 
 /// What a thread and the one that started it tell each other.
 pub struct Shared {

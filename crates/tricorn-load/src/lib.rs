@@ -29,6 +29,8 @@ mod descriptors;
 mod driver;
 mod echoes;
 mod engine;
+mod failure;
+mod latencies;
 mod mix;
 mod notes;
 mod open;

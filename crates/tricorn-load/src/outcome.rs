@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use crate::driver::{Done, Shared};
+use crate::latencies::Latencies;
 use crate::samples::Samples;
-use crate::tally::{Count, Latencies, Tally};
+use crate::tally::{Count, Tally};
 use crate::tls::Handshakes;
 
 /// Seconds, bytes, and microseconds in the histogram.

@@ -4,22 +4,14 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::address::Address;
+use crate::failure::Broken;
 use crate::poller::{Interest, Poller};
-use crate::tally::Failure;
 use crate::tls::{Handshake, Session, Tls};
 
 /// Where requests go to.
 pub struct Origin {
     pub address: Address,
     pub tls: Option<Tls>,
-}
-
-/// Why nothing was moved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Broken {
-    System(Errno),
-    /// `Wire::take_reason` has words for it.
-    Tls(Failure),
 }
 
 pub struct Wire {

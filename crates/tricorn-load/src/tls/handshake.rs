@@ -1,7 +1,7 @@
 //! Handshakes: what was agreed, how long it took, and what went wrong.
 use std::collections::BTreeMap;
 
-use crate::tally::Latencies;
+use crate::latencies::Latencies;
 
 /// One that is complete.
 #[derive(Debug, Clone, PartialEq, Eq)]

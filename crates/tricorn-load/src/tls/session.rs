@@ -13,10 +13,9 @@ use rustls::{Error, HandshakeKind};
 use std::io::{self, Read, Write};
 use std::time::Instant;
 
-use crate::tally::Failure;
+use crate::failure::{Broken, Failure};
 use crate::tls::Tls;
 use crate::tls::handshake::{Agreed, Handshake};
-use crate::wire::Broken;
 
 pub struct Session {
     tls: ClientConnection,

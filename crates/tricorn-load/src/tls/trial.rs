@@ -4,9 +4,8 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use std::time::{Duration, Instant};
 
-use crate::tally::Failure;
+use crate::failure::{Broken, Failure};
 use crate::tls::{Session, Tls};
-use crate::wire::Broken;
 
 /// Over a socket that blocks. `url`: how the server is called in the sentence.
 ///

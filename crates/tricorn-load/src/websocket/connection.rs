@@ -8,9 +8,10 @@ use std::rc::Rc;
 use std::time::Instant;
 use tricorn_proto::websocket::{ContextPool, Delivery, Event, Kind, Receiver, Role, Sender, receiver, sender};
 
+use crate::failure::Broken;
 use crate::websocket::handshake::Opened;
 use crate::websocket::messages::Message;
-use crate::wire::{Broken, Wire};
+use crate::wire::Wire;
 
 /// What a connection came to when it was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

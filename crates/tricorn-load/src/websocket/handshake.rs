@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use tricorn_proto::websocket::deflate::{Agreed, Policy};
 use tricorn_proto::websocket::handshake::{Key, Wanted, accept};
 
+use crate::failure::Broken;
 use crate::websocket::options::Options;
-use crate::wire::{Broken, Wire};
+use crate::wire::Wire;
 
 /// A WebSocket that is open, what was agreed on, and what the server sent after its answer.
 pub struct Opened {
