@@ -232,6 +232,10 @@ bench-classic: build .venvs/bench/.setup ## The classical measurements, and docs
 bench-idle: build .venvs/bench/.setup ## What ten thousand clients weigh that wait: idle, asleep, with a WebSocket; about 30 minutes
 	@$(BIN)/python -m benches.idle $(BENCH_ARGS)
 
+.PHONY: bench-tls
+bench-tls: build .venvs/bench/.setup ## What TLS costs: a hello, handshakes, 100 MiB, idle connections, a flood; about 15 minutes
+	@$(BIN)/python -m benches.tls $(BENCH_ARGS)
+
 .PHONY: bench-generators
 bench-generators: build ## Do `tricorn load`, hey and wrk say the same of one server, and what does each cost?
 	@$(BIN)/python -m benches.generators $(BENCH_ARGS)

@@ -28,7 +28,16 @@ ALLOWED = {
     "tricorn-proto": {"httparse", "memchr", "itoa", "flate2", "sha1_smol"},
     "tricorn-io": {"tricorn-proto", "tricorn-doctor", "rustix", "libc", "serde_json", "rustls", "aws-lc-rs"},
     "tricorn-py": {"tricorn-proto", "tricorn-io", "tricorn-load", "tricorn-doctor", "pyo3", "rustc-hash"},
-    "tricorn-load": {"tricorn-proto", "rustix", "serde", "serde_json", "hdrhistogram", "base64"},
+    "tricorn-load": {
+        "tricorn-proto",
+        "rustix",
+        "serde",
+        "serde_json",
+        "hdrhistogram",
+        "base64",
+        "rustls",
+        "rustls-native-certs",
+    },
     "tricorn-doctor": {"framehop", "object", "rustc-demangle", "rustix", "libc", "serde", "serde_json"},
 }
 

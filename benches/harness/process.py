@@ -48,9 +48,11 @@ class Server(process.Server):
         port: int,
         environment: Mapping[str, str] | None = None,
         cores: Iterable[int] = (SERVER_CORE,),
+        *,
+        secure: bool = False,
     ) -> None:
         path = {"PYTHONPATH": f"{ROOT}:{ROOT / 'python'}"}
-        super().__init__(command, port, {**path, **(environment or {})}, cores, ROOT)
+        super().__init__(command, port, {**path, **(environment or {})}, cores, ROOT, secure=secure)
 
     def said(self) -> str:
         return super().said().replace(f"{ROOT}/", "")

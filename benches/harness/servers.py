@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tricorn.bench import proc
 from tricorn.bench.configuration import Configuration
 from tricorn.bench.report.layout import markdown
-from tricorn.bench.servers import SERVERS, WSGI, version
+from tricorn.bench.servers import SERVERS, WSGI, Certificate, version
 
 from benches.harness.process import BENCH_PYTHON, ROOT, SERVER_CORE, DidNotServe, Server, free_port
 
@@ -41,15 +41,17 @@ def serving(
     interface: str = WSGI,
     cores: Sequence[int] = (SERVER_CORE,),
     python: str = str(BENCH_PYTHON),
+    certificate: Certificate | None = None,
 ) -> Iterator[Server]:
     """A server for as long as the block runs; it stops when the block is left, and when this process ends."""
     configuration = Configuration.parse(line)
     if configuration.server != "tricorn" and installed(SERVERS[configuration.server], python) is None:
         raise DidNotServe("it is not installed")
     port = free_port()
-    command = configuration.command(python, application, port, interface)
-    found.commands[f"{line}, {application}"] = shown(command, port)
-    with Server(command, port, cores=cores) as server:
+    command = configuration.command(python, application, port, interface, certificate=certificate)
+    kind = ", TLS" if certificate else ""
+    found.commands[f"{line}, {application}{kind}"] = shown(command, port, certificate)
+    with Server(command, port, cores=cores, secure=certificate is not None) as server:
         yield server
 
 
@@ -114,8 +116,11 @@ def shortened(value: Any) -> str:
             return str(value)
 
 
-def shown(command: Sequence[str], port: int) -> str:
+def shown(command: Sequence[str], port: int, certificate: Certificate | None = None) -> str:
     """A command as it can be repeated elsewhere: no paths of this machine, no random port."""
+    if certificate is not None:
+        for name, path in (("CERTIFICATE", certificate.file), ("KEY", certificate.key_file)):
+            command = [word.replace(path, name) for word in command]
     words = (word.replace(f"{ROOT}/", "").replace(str(port), "PORT") for word in command)
     return shlex.join("python" if word.endswith("bin/python") else word for word in words).replace("'", '"')
 

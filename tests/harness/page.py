@@ -12,7 +12,7 @@ PAGES = 2
 
 
 def begin(words: memoryview, entries: int = 2) -> None:
-    """`words` is a page cast to `Q`. Four requests can run at once, and so many entries were ever used."""
+    """`words` is a page cast to `Q`. Three requests can run at once, and so many entries were ever used."""
     words[0], words[1], words[3], words[5], words[ENTRIES] = MAGIC, VERSION, 1, 4, entries
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tricorn.bench import proc, result
@@ -236,3 +237,28 @@ def test_when_it_is_killed_its_servers_end_too(running: subprocess.Popen[str]) -
     until(
         lambda: not [pid for pid in below if (fields := proc.stat_fields(pid)) and fields[0] != "Z"], "they have ended"
     )
+
+
+def test_servers_over_tls(site: Path) -> None:
+    """With a connection for each request: most of them resume, and none without resumption."""
+    words = ("works:app", "gthread -w 1 --threads 2", "waitress", "--rounds", "1", *QUICK, "--tls", "--close")
+    status, _, err = ended(started(site, *words, "-o", "tls"))
+    assert status == 0, err
+    found = result.read(site / "tls/result.json")
+    (cell,) = found["cells"]
+    load: dict[str, Any] = {**cell["rounds"][0]["load"]}
+    assert load["statuses"] == {"200": load["answered"]}
+    assert load["tls"]["resumed"]["count"] > load["tls"]["full"]["count"] > 0
+    assert "over TLS (ECDSA certificate)" in found["load"]
+    assert any(note.startswith("tricorn gthread -w 1 --threads 2: TLSv1.3; ") for note in found["notes"]), found[
+        "notes"
+    ]
+    commands = {one["name"]: one["command"] or "" for one in found["configurations"]}
+    assert "--certfile CERTIFICATE --keyfile KEY" in commands["tricorn gthread -w 1 --threads 2"]
+    (absent,) = [one["absent"] for one in found["configurations"] if one["absent"]]
+    assert "its command has no TLS" in absent or "is not installed" in absent
+    more = ("sync", "--rounds", "1", *QUICK, "--tls", "--tls-key", "rsa", "--close", "--full-handshakes")
+    status, _, err = ended(started(site, "works:app", *more, "-o", "full"))
+    assert status == 0, err
+    load = {**result.read(site / "full/result.json")["cells"][0]["rounds"][0]["load"]}
+    assert load["tls"]["resumed"]["count"] == 0 < load["tls"]["full"]["count"]

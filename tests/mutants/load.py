@@ -6,7 +6,7 @@ from tests.mutants.fault import Fault
 
 CRATE = "crates/tricorn-load"
 DRIVER = f"{CRATE}/src/driver.rs"
-HTTP = f"{CRATE} http"
+HTTP, TLS = f"{CRATE} http", f"{CRATE} tls"
 
 LOAD = (
     Fault(
@@ -65,5 +65,37 @@ LOAD = (
         "self.opens_all && count < self.most",
         "false",
         (f"{HTTP} first_requests_open_all",),
+    ),
+    Fault(
+        "tickets_are_kept",
+        "a connection anew resumes with a ticket of the server",
+        f"{CRATE}/src/tls/tickets.rs",
+        "kept.tickets.push_back(value);",
+        "",
+        (f"{TLS} a_connection_for_each_request_resumes",),
+    ),
+    Fault(
+        "tls_tells_the_end",
+        "an answer that ends with the connection is complete when TLS says so",
+        f"{CRATE}/src/client.rs",
+        "State::Waiting(wire) if wire.is_over()",
+        "State::Resting(wire) if wire.is_over()",
+        (f"{TLS} an_end_that_tls_tells",),
+    ),
+    Fault(
+        "messages_of_tls_end_no_connection",
+        "what TLS sends for itself leaves a kept connection as it is",
+        f"{CRATE}/src/client.rs",
+        "!wire.stays(line.buffer)",
+        "wire.owes() || true",
+        (f"{TLS} what_tls_says_between_requests",),
+    ),
+    Fault(
+        "names_are_checked",
+        "a certificate that was named itself is taken for its own names only",
+        f"{CRATE}/src/tls/verifier.rs",
+        "verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;",
+        "let _ = name;",
+        (f"{TLS} whom_it_trusts",),
     ),
 )

@@ -16,18 +16,18 @@ pub enum Address {
 }
 
 impl Address {
-    /// Finds the address, and connects once to see that a server listens.
+    /// Finds the address, and connects once to see that a server listens. With this connection, which blocks.
     ///
     /// # Errors
     /// A sentence: the name is unknown, nothing listens there, or it is another machine, which has to be allowed.
-    pub fn find(given: &plan::Address, allows_remote: bool) -> Result<Address, String> {
+    pub fn find(given: &plan::Address, allows_remote: bool) -> Result<(Address, OwnedFd), String> {
         match given {
             plan::Address::Unix(path) => Address::find_unix(path),
             plan::Address::Tcp(host, port) => Address::find_tcp(host, *port, allows_remote),
         }
     }
 
-    fn find_unix(path: &str) -> Result<Address, String> {
+    fn find_unix(path: &str) -> Result<(Address, OwnedFd), String> {
         let shown = path.replacen('\0', "@", 1);
         let wrong = |error: Errno| format!("unix:{shown} is no address: {error}");
         let (address, tried) = match path.strip_prefix('\0') {
@@ -39,11 +39,11 @@ impl Address {
             }
             None => (SocketAddrUnix::new(path).map_err(wrong)?, UnixStream::connect(path)),
         };
-        tried.map_err(|error| format!("unix:{shown}: {}. {RUNNING}", plain(&error)))?;
-        Ok(Address::Unix(address))
+        let tried = tried.map_err(|error| format!("unix:{shown}: {}. {RUNNING}", plain(&error)))?;
+        Ok((Address::Unix(address), tried.into()))
     }
 
-    fn find_tcp(host: &str, port: u16, allows_remote: bool) -> Result<Address, String> {
+    fn find_tcp(host: &str, port: u16, allows_remote: bool) -> Result<(Address, OwnedFd), String> {
         let all = (host, port).to_socket_addrs().map_err(|error| format!("{host}: {}", plain(&error)))?;
         let mut reason = format!("{host}: the name has no address");
         for address in all {
@@ -54,7 +54,7 @@ impl Address {
                 ));
             }
             match TcpStream::connect_timeout(&address, PATIENCE) {
-                Ok(_) => return Ok(Address::Tcp(address)),
+                Ok(tried) => return Ok((Address::Tcp(address), tried.into())),
                 Err(error) => reason = format!("{address}: {}. {RUNNING}", plain(&error)),
             }
         }
@@ -101,7 +101,7 @@ fn is_local(address: IpAddr) -> bool {
 }
 
 /// Without Rust's `(os error 111)`.
-fn plain(error: &std::io::Error) -> String {
+pub fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_string()
 }

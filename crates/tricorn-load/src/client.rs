@@ -8,17 +8,16 @@
 //! ```
 //!
 //! A request begins to be sent while its connection is being made; the kernel says EAGAIN until it is there.
-use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
 use tricorn_proto::http1::{Left, Part, ResponseParser};
 
-use crate::address::Address;
 use crate::clock::Clock;
+use crate::failure::{Broken, Failure};
 use crate::notes::Notes;
-use crate::poller::{Interest, Poller};
+use crate::poller::Poller;
 use crate::request::Prepared;
-use crate::tally::Failure;
+use crate::tls::Handshake;
+use crate::wire::{Origin, Wire};
 
 pub struct Client {
     /// Which of all threads' clients it is.
@@ -47,9 +46,9 @@ struct Answer {
 enum State {
     Closed,
     /// So much was sent.
-    Sending(OwnedFd, usize),
-    Waiting(OwnedFd),
-    Resting(OwnedFd),
+    Sending(Wire, usize),
+    Waiting(Wire),
+    Resting(Wire),
     /// The server's queue of new connections is full (unix sockets say so), so the connection is to be tried again.
     Postponed,
 }
@@ -86,20 +85,23 @@ pub struct Line<'a> {
     pub poller: &'a Poller,
     pub clock: &'a Clock,
     pub token: usize,
-    pub address: &'a Address,
+    pub origin: &'a Origin,
     pub prepared: &'a [Prepared],
     pub buffer: &'a mut [u8],
     pub keeps_alive: bool,
     pub moved: &'a mut Moved,
 }
 
-/// Bytes, and connections.
+/// Bytes of HTTP, connections, and what TLS tells.
 #[derive(Debug, Default)]
 pub struct Moved {
     pub opened: u64,
     pub sent: u64,
     pub received: u64,
     pub body: u64,
+    pub handshakes: Vec<Handshake>,
+    /// Of failures of TLS.
+    pub reasons: Vec<String>,
 }
 
 impl Client {
@@ -147,9 +149,9 @@ impl Client {
         }
         self.parser.begin(line.prepared[task.request as usize].method);
         match std::mem::replace(&mut self.state, State::Closed) {
-            State::Resting(socket) => {
-                self.state = State::Sending(socket, 0);
-                self.send(line, None)
+            State::Resting(wire) => {
+                self.state = State::Sending(wire, 0);
+                self.send(line)
             }
             _ => self.connect(line),
         }
@@ -157,81 +159,94 @@ impl Client {
 
     fn connect(&mut self, line: &mut Line<'_>) -> Step {
         self.is_reused = false;
-        match line.address.open(self.number) {
-            Ok(socket) => {
+        match line.origin.open(self.number) {
+            Ok(wire) => {
                 line.moved.opened += 1;
-                self.state = State::Sending(socket, 0);
-                self.send(line, Some(Interest::Reading))
+                self.state = State::Sending(wire, 0);
+                self.send(line)
             }
-            Err(Errno::AGAIN) => {
+            Err(Broken::System(Errno::AGAIN)) => {
                 self.state = State::Postponed;
                 Step::Postponed
             }
-            Err(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE) => self.fail(Failure::Ports),
-            Err(_) => self.fail(Failure::Connect),
+            Err(Broken::System(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE)) => self.fail(Failure::Ports),
+            Err(Broken::System(_)) => self.fail(Failure::Connect),
+            Err(Broken::Tls(failure)) => self.fail(failure),
         }
     }
 
     /// Something happened to its descriptor.
     pub fn look(&mut self, line: &mut Line<'_>) -> Step {
-        match self.state {
-            State::Sending(..) => match self.send(line, None) {
+        match &mut self.state {
+            State::Sending(..) => match self.send(line) {
                 // An answer may come before all of the request is sent.
-                Step::Pending => self.receive(line),
+                Step::Pending => match self.receive(line) {
+                    // With what was received a handshake may be complete.
+                    Step::Pending if self.is_secured() => self.send(line),
+                    step => step,
+                },
                 step => step,
             },
             State::Waiting(_) => self.receive(line),
             // Nothing was asked: the server closes, or says why it does.
-            State::Resting(_) => {
-                self.state = State::Closed;
+            State::Resting(wire) => {
+                if !wire.stays(line.buffer) {
+                    self.state = State::Closed;
+                }
                 Step::Pending
             }
             State::Closed | State::Postponed => Step::Pending,
         }
     }
 
-    /// Its time is over.
-    pub fn give_up(&mut self) -> Step {
-        self.fail(Failure::Timeout)
+    /// The request can go out over TLS, and has not in full.
+    fn is_secured(&self) -> bool {
+        matches!(&self.state, State::Sending(wire, _) if wire.is_secured())
     }
 
-    /// Sends what the socket takes. `is_new`: not yet known to the poller, which is to look for this.
-    fn send(&mut self, line: &mut Line<'_>, new: Option<Interest>) -> Step {
-        let State::Sending(socket, done) = &mut self.state else { return Step::Pending };
+    /// Its time is over.
+    pub fn give_up(&mut self) -> Step {
+        let is_shaking = matches!(&self.state, State::Sending(wire, _) if wire.is_shaking());
+        self.fail(if is_shaking { Failure::Handshake } else { Failure::Timeout })
+    }
+
+    /// Sends what the socket takes.
+    fn send(&mut self, line: &mut Line<'_>) -> Step {
+        let State::Sending(wire, done) = &mut self.state else { return Step::Pending };
         let request = &line.prepared[self.task.request as usize];
         let (head, body) = (&request.head, &request.body);
         let total = head.len() + body.len();
-        let before = *done;
-        while *done < total {
+        let mut sent = wire.flush();
+        while sent.is_ok() && *done < total {
             let rest = if *done < head.len() { &head[*done..] } else { &body[*done - head.len()..] };
-            match send(&*socket, rest, SendFlags::NOSIGNAL) {
+            match wire.send(rest) {
                 Ok(count) => {
-                    if let Some(notes) = self.notes.as_mut().filter(|_| *done == 0 && !self.is_reused) {
-                        notes.connected = line.clock.now();
+                    if *done == 0 && !self.is_reused {
+                        line.moved.handshakes.extend(wire.take_handshake());
+                        if let Some(notes) = &mut self.notes {
+                            notes.connected = line.clock.now();
+                        }
                     }
                     *done += count;
                     line.moved.sent += count as u64;
                 }
-                Err(Errno::AGAIN) => break,
-                Err(Errno::INTR) => {}
-                // The server may have answered, and closed, before it had all of the request.
-                Err(_) if *done > 0 => break,
-                Err(error) => return self.lost(error),
+                Err(Broken::System(Errno::AGAIN)) => break,
+                Err(Broken::System(Errno::INTR)) => {}
+                Err(error) => sent = Err(error),
             }
         }
-        let is_sent = *done == total;
-        let watched = match (new, is_sent) {
-            (Some(_), true) => line.poller.add(&*socket, line.token, Interest::Reading),
-            (Some(_), false) => line.poller.add(&*socket, line.token, Interest::Both),
-            (None, true) if before == 0 => Ok(()),
-            (None, true) => line.poller.change(&*socket, line.token, Interest::Reading),
-            (None, false) => line.poller.change(&*socket, line.token, Interest::Both),
-        };
-        if watched.is_err() {
+        match sent {
+            // The server may have answered, and closed, before it had all of the request.
+            Err(Broken::System(_)) if *done > 0 => {}
+            Err(error) => return self.lost(error, line),
+            Ok(()) => {}
+        }
+        let is_sent = *done == total && !wire.owes();
+        if wire.watch(line.poller, line.token, is_sent).is_err() {
             return self.fail(Failure::Connect);
         }
-        if is_sent && let State::Sending(socket, _) = std::mem::replace(&mut self.state, State::Closed) {
-            self.state = State::Waiting(socket);
+        if is_sent && let State::Sending(wire, _) = std::mem::replace(&mut self.state, State::Closed) {
+            self.state = State::Waiting(wire);
             if let Some(notes) = &mut self.notes {
                 notes.written = line.clock.now();
             }
@@ -241,24 +256,33 @@ impl Client {
 
     /// Reads once: what is left brings another event.
     fn receive(&mut self, line: &mut Line<'_>) -> Step {
-        let (State::Waiting(socket) | State::Sending(socket, _)) = &self.state else { return Step::Pending };
-        let length = match recv(socket, &mut *line.buffer, RecvFlags::empty()) {
-            Ok((_, length)) => length,
-            Err(Errno::AGAIN | Errno::INTR) => return Step::Pending,
-            Err(error) => return self.lost(error),
+        let (State::Waiting(wire) | State::Sending(wire, _)) = &mut self.state else { return Step::Pending };
+        let length = match wire.recv(line.buffer) {
+            Ok(length) => length,
+            Err(Broken::System(Errno::AGAIN | Errno::INTR)) => return Step::Pending,
+            Err(error) => return self.lost(error, line),
         };
         if length == 0 {
-            return match self.parser.close() {
-                Left::Complete => self.finish(false),
-                Left::Unsaid | Left::Cut => self.lost(Errno::CONNRESET),
-            };
+            return self.ended(line);
         }
         if let Some(notes) = self.notes.as_mut().filter(|_| !self.is_begun) {
             notes.first = line.clock.now();
         }
         self.is_begun = true;
         line.moved.received += length as u64;
-        self.take(length, line)
+        match self.take(length, line) {
+            // TLS tells the end with the last bytes.
+            Step::Pending if matches!(&self.state, State::Waiting(wire) if wire.is_over()) => self.ended(line),
+            step => step,
+        }
+    }
+
+    /// The server sends nothing more.
+    fn ended(&mut self, line: &mut Line<'_>) -> Step {
+        match self.parser.close() {
+            Left::Complete => self.finish(false),
+            Left::Unsaid | Left::Cut => self.lost(Broken::System(Errno::CONNRESET), line),
+        }
     }
 
     fn take(&mut self, length: usize, line: &mut Line<'_>) -> Step {
@@ -294,8 +318,12 @@ impl Client {
 
     fn finish(&mut self, keeps: bool) -> Step {
         self.state = match std::mem::replace(&mut self.state, State::Closed) {
-            State::Waiting(socket) if keeps => State::Resting(socket),
+            State::Waiting(wire) if keeps && !wire.is_over() => State::Resting(wire),
             // A connection that still expects the rest of a request is of no use.
+            State::Waiting(mut wire) | State::Sending(mut wire, _) => {
+                wire.leave();
+                State::Closed
+            }
             _ => State::Closed,
         };
         self.is_reused = true;
@@ -311,7 +339,16 @@ impl Client {
     }
 
     /// The connection broke.
-    fn lost(&mut self, error: Errno) -> Step {
+    fn lost(&mut self, broken: Broken, line: &mut Line<'_>) -> Step {
+        let error = match broken {
+            Broken::System(error) => error,
+            Broken::Tls(failure) => {
+                if let State::Sending(wire, _) | State::Waiting(wire) = &mut self.state {
+                    line.moved.reasons.extend(wire.take_reason());
+                }
+                return self.fail(failure);
+            }
+        };
         match (self.is_reused, self.is_begun) {
             (true, false) => {
                 self.state = State::Closed;

@@ -8,13 +8,14 @@ use std::time::Duration;
 use crate::client::{Client, Line, Moved, Step, Task};
 use crate::clock::{Clock, MILLISECOND, SECOND, Usage, nanoseconds};
 use crate::closed::Closed;
+use crate::failure::Failure;
 use crate::open::{Arrival, Open};
 use crate::plan::{Model, Plan};
 use crate::poller::{Events, Poller};
 use crate::pool::Pool;
 use crate::request::{Redirects, Requests, share};
 use crate::samples::{Recorder, Samples};
-use crate::tally::{Count, Failure, Tally};
+use crate::tally::{Count, Tally};
 
 /// What a thread and the one that started it tell each other.
 pub struct Shared {
@@ -116,7 +117,7 @@ impl<'a> Driver<'a> {
             timers: BinaryHeap::new(),
             redirects: Redirects::default(),
             left: Left { to_begin, under_way: 0, last_answer: 0 },
-            tally: Tally::new()?,
+            tally: Tally::new(plan.has_tls())?,
             recorder: (plan.samples > 0).then(|| Recorder::new(warmup, share(plan.samples, thread, threads))),
         };
         if let Model::Closed(closed) = &plan.model {
@@ -396,7 +397,7 @@ impl<'a> Driver<'a> {
         self.left.under_way -= 1;
         match &mut self.model {
             Kind::Closed(closed) => {
-                let pause = if failure == Failure::Connect { BACK_OFF } else { 0 };
+                let pause = if failure.is_of_connection() { BACK_OFF } else { 0 };
                 self.timers.push(Reverse((closed.next(task.begun, now) + pause, client)));
             }
             Kind::Open(open) => open.rest(self.pool.origins[client as usize], client),
@@ -430,6 +431,10 @@ impl<'a> Driver<'a> {
         self.tally.count(Count::BytesReceived, moved.received);
         self.tally.count(Count::BodyBytes, moved.body);
         self.tally.count(Count::Opened, moved.opened);
+        if let Some(handshakes) = &mut self.tally.handshakes {
+            moved.handshakes.into_iter().for_each(|handshake| handshakes.count(handshake));
+            moved.reasons.into_iter().for_each(|reason| handshakes.note(reason));
+        }
         if let Ok(mut tally) = self.shared.tally.lock() {
             tally.add(&self.tally);
         }

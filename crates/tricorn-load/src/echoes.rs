@@ -5,9 +5,11 @@ use tricorn_proto::websocket::Kind;
 use crate::address::Address;
 use crate::clock::Usage;
 use crate::driver::Done;
+use crate::failure::Failure;
 use crate::outcome::{Outcome, Progress};
 use crate::plan::{Plan, WebSocket};
-use crate::tally::{Count, Failure, Tally};
+use crate::request::find;
+use crate::tally::{Count, Tally};
 use crate::watcher::Watcher;
 use crate::websocket::echo::{Group, Then};
 use crate::websocket::options::Options;
@@ -24,7 +26,10 @@ pub fn run(plan: &Plan, socket: &WebSocket, watcher: &mut dyn Watcher) -> Result
     let start = Instant::now();
     let end = start + options.duration;
     group.ask_all(start);
-    let mut tally = Tally::new()?;
+    let mut tally = Tally::new(plan.has_tls())?;
+    if let Some(handshakes) = &mut tally.handshakes {
+        group.report.handshakes.drain(..).for_each(|handshake| handshakes.count(handshake));
+    }
     let mut progress = Progress::default();
     let mut next_tick = start + TICK;
     let mut goes_on = true;
@@ -53,7 +58,8 @@ pub fn run(plan: &Plan, socket: &WebSocket, watcher: &mut dyn Watcher) -> Result
 
 fn options(plan: &Plan, socket: &WebSocket) -> Result<Options, String> {
     let Some(target) = plan.targets.first() else { return Err("targets: expected one".into()) };
-    let Address::Tcp(address) = Address::find(&target.address, plan.connection.remote)? else {
+    let origin = find(target, plan)?;
+    let Address::Tcp(address) = origin.address else {
         return Err("WebSockets over a unix socket are not in this version: use an address with a port".into());
     };
     let Some(seconds) = plan.bounds.seconds else {
@@ -61,6 +67,8 @@ fn options(plan: &Plan, socket: &WebSocket) -> Result<Options, String> {
     };
     Ok(Options {
         address,
+        host: target.host.clone(),
+        tls: origin.tls,
         path: target.path.clone(),
         connections: plan.connections(),
         size: socket.size,

@@ -27,7 +27,7 @@ pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> Result<Outcome, String> {
     }
     let requests = Requests::new(plan)?;
     let threads = plan.thread_count();
-    let shared: Vec<Shared> = (0..threads).map(|_| Shared::new()).collect::<Result<_, _>>()?;
+    let shared: Vec<Shared> = (0..threads).map(|_| Shared::new(plan.has_tls())).collect::<Result<_, _>>()?;
     let mut done = Vec::with_capacity(threads);
     let mut is_stopped = false;
     scope(|scope| {
@@ -60,7 +60,7 @@ pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> Result<Outcome, String> {
         all.add(&one);
         all
     });
-    Ok(Outcome::new(tally.map_or_else(Tally::new, Ok)?, done, is_stopped))
+    Ok(Outcome::new(tally.map_or_else(|| Tally::new(plan.has_tls()), Ok)?, done, is_stopped))
 }
 
 fn stop(shared: &[Shared]) {
@@ -111,8 +111,8 @@ fn prepare_thread(cpu: Option<usize>) -> Result<(), String> {
 }
 
 impl Shared {
-    fn new() -> Result<Shared, String> {
-        let tally = Mutex::new(Tally::new()?);
+    fn new(has_tls: bool) -> Result<Shared, String> {
+        let tally = Mutex::new(Tally::new(has_tls)?);
         let (stop, ended) = (AtomicBool::new(false), AtomicBool::new(false));
         Ok(Shared { stop, ended, tally, connections: AtomicUsize::new(0) })
     }

@@ -1,4 +1,4 @@
-//! A load generator: HTTP/1.1 in a closed and in an open model, and WebSockets.
+//! A load generator: HTTP/1.1 in a closed and in an open model, and WebSockets; over TLS, too.
 //!
 //! ```text
 //!   plan (JSON) ──> request: bytes as they go over the wire ──┐
@@ -8,7 +8,8 @@
 //!     │                           │
 //!     │ once a second             ├──> poller: epoll
 //!     v                           └──> client: one connection, one request at a time
-//!   outcome (JSON) <── tally <──────────┘
+//!   outcome (JSON) <── tally <──────────┤
+//!                                       └──> wire: a socket, with a session of tls or without
 //! ```
 //!
 //! There is no runtime and no thread for timers: a driver's loop begins what is due, waits in epoll until something
@@ -28,6 +29,8 @@ mod descriptors;
 mod driver;
 mod echoes;
 mod engine;
+mod failure;
+mod latencies;
 mod mix;
 mod notes;
 mod open;
@@ -40,8 +43,10 @@ mod rate;
 mod request;
 mod samples;
 mod tally;
+mod tls;
 mod watcher;
 mod websocket;
+mod wire;
 
 pub use engine::run;
 pub use outcome::{Outcome, Progress};

@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use crate::driver::{Done, Shared};
+use crate::latencies::Latencies;
 use crate::samples::Samples;
-use crate::tally::{Count, Latencies, Tally};
+use crate::tally::{Count, Tally};
+use crate::tls::Handshakes;
 
 /// Seconds, bytes, and microseconds in the histogram.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -25,18 +27,42 @@ pub struct Outcome {
     pub histogram: String,
     pub statuses: BTreeMap<String, u64>,
     pub errors: BTreeMap<&'static str, u64>,
-    pub late: u64,
     pub unsent: u64,
     #[serde(flatten)]
     pub rest: Rest,
+    /// Only where there is TLS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Secured>,
     pub generator: Generator,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<Samples>,
 }
 
+/// What TLS came to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Secured {
+    pub full: Shaken,
+    pub resumed: Shaken,
+    /// Handshakes by what was agreed in them.
+    pub versions: BTreeMap<String, u64>,
+    pub suites: BTreeMap<String, u64>,
+    pub groups: BTreeMap<String, u64>,
+    /// What was wrong, in words.
+    pub reasons: BTreeMap<String, u64>,
+}
+
+/// Handshakes of a kind. Latency counts from their first bytes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Shaken {
+    pub count: u64,
+    pub latency: BTreeMap<&'static str, f64>,
+}
+
 /// What is rarely anything else than zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Rest {
+    /// Requests that went out more than a millisecond after they were due.
+    pub late: u64,
     pub unanswered: u64,
     pub redirected: u64,
     pub retried: u64,
@@ -92,15 +118,16 @@ impl Outcome {
             histogram: encoded(&tally.latencies),
             statuses: tally.statuses().map(|(status, count)| (status.to_string(), count)).collect(),
             errors: tally.failures().collect(),
-            late: tally.counted(Count::Late),
             unsent: tally.counted(Count::Unsent),
             rest: Rest {
+                late: tally.counted(Count::Late),
                 unanswered: tally.counted(Count::Unanswered),
                 redirected: tally.counted(Count::Redirected),
                 retried: tally.counted(Count::Retried),
                 opened: tally.counted(Count::Opened),
                 stopped,
             },
+            tls: tally.handshakes.as_deref().map(Secured::new),
             generator: Generator::new(&tally, &done),
             samples,
         }
@@ -108,6 +135,28 @@ impl Outcome {
 
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+impl Secured {
+    fn new(handshakes: &Handshakes) -> Secured {
+        let shaken = |of: &Latencies| Shaken { count: of.count(), latency: figures(of) };
+        let mut secured = Secured {
+            full: shaken(&handshakes.full),
+            resumed: shaken(&handshakes.resumed),
+            versions: BTreeMap::new(),
+            suites: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            reasons: handshakes.reasons.clone(),
+        };
+        for (agreed, count) in &handshakes.agreed {
+            *secured.versions.entry(agreed.version.clone()).or_default() += count;
+            *secured.suites.entry(agreed.suite.clone()).or_default() += count;
+            if !agreed.group.is_empty() {
+                *secured.groups.entry(agreed.group.clone()).or_default() += count;
+            }
+        }
+        secured
     }
 }
 

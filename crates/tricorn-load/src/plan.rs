@@ -24,6 +24,9 @@ pub struct Plan {
     pub bounds: Bounds,
     #[serde(default)]
     pub connection: Connection,
+    /// For targets with a server name.
+    #[serde(default)]
+    pub tls: Tls,
     #[serde(default)]
     pub threads: Threads,
     /// Messages and their echoes instead of requests.
@@ -44,6 +47,9 @@ pub struct Target {
     pub path: String,
     #[serde(default = "one")]
     pub weight: f64,
+    /// There is TLS, with a server of this name.
+    #[serde(default)]
+    pub server_name: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -150,6 +156,34 @@ pub struct Threads {
     pub cpus: Vec<usize>,
 }
 
+/// Files are in PEM.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tls {
+    /// The certificate of the server is checked.
+    pub verify: bool,
+    /// Authorities instead of the system's.
+    pub ca_file: Option<String>,
+    /// Who we are, if the server asks.
+    pub cert_file: Option<String>,
+    /// Without it the key stands in `cert_file`.
+    pub key_file: Option<String>,
+    pub min: Version,
+    pub max: Version,
+    /// A connection anew resumes with a ticket of the server's.
+    pub resumes: bool,
+    /// X25519MLKEM768 is offered for the exchange of keys.
+    pub post_quantum: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub enum Version {
+    #[serde(rename = "1.2")]
+    Tls12,
+    #[serde(rename = "1.3")]
+    Tls13,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebSocket {
@@ -162,6 +196,21 @@ pub struct WebSocket {
 impl Default for Request {
     fn default() -> Request {
         Request { method: "GET".into(), headers: Vec::new(), body: Vec::new() }
+    }
+}
+
+impl Default for Tls {
+    fn default() -> Tls {
+        Tls {
+            verify: true,
+            ca_file: None,
+            cert_file: None,
+            key_file: None,
+            min: Version::Tls12,
+            max: Version::Tls13,
+            resumes: true,
+            post_quantum: true,
+        }
     }
 }
 
@@ -191,6 +240,10 @@ impl Plan {
             Model::Closed(closed) => closed.connections,
             Model::Open(open) => open.connections,
         }
+    }
+
+    pub fn has_tls(&self) -> bool {
+        self.targets.iter().any(|target| target.server_name.is_some())
     }
 
     /// How many threads there is something to do for.

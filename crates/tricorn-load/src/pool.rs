@@ -18,12 +18,13 @@ pub struct Pool {
 
 impl Pool {
     pub fn new(requests: &Requests, keeps_alive: bool, takes_notes: bool) -> Pool {
+        let has_tls = requests.origins.iter().any(|origin| origin.tls.is_some());
         Pool {
             clients: Vec::new(),
             origins: Vec::new(),
             prepared: requests.prepared.clone(),
             moved: Moved::default(),
-            buffer: vec![0; READ],
+            buffer: vec![0; if has_tls { READ_TLS } else { READ }],
             keeps_alive,
             takes_notes,
         }
@@ -54,7 +55,7 @@ impl Pool {
             poller,
             clock,
             token: place,
-            address: &requests.origins[self.origins[place] as usize],
+            origin: &requests.origins[self.origins[place] as usize],
             prepared: &self.prepared,
             buffer: &mut self.buffer,
             keeps_alive: self.keeps_alive,
@@ -65,3 +66,5 @@ impl Pool {
 }
 
 const READ: usize = 64 * 1024;
+/// Records, and the plaintext of them.
+const READ_TLS: usize = 160 * 1024;

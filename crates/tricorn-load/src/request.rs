@@ -1,11 +1,14 @@
 //! Requests as they go over the wire, made before they are sent.
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tricorn_proto::message::Method;
 
 use crate::address::Address;
 use crate::mix;
-use crate::plan::{Arrivals, Model, Plan};
+use crate::plan::{self, Arrivals, Model, Plan};
+use crate::tls::{Tls, try_out};
+use crate::wire::Origin;
 
 /// A request. Its parts are shared by the threads.
 #[derive(Clone)]
@@ -31,7 +34,7 @@ struct Line {
 
 /// Everything that can be sent, and in which shares.
 pub struct Requests {
-    pub origins: Vec<Address>,
+    pub origins: Vec<Origin>,
     pub prepared: Vec<Prepared>,
     /// The requests in turn.
     pub cycle: Vec<u32>,
@@ -101,11 +104,11 @@ impl Requests {
         let mut weights: Vec<f64> = Vec::new();
         let mut known = Vec::new();
         for target in &plan.targets {
-            let origin = match known.iter().position(|address| *address == &target.address) {
+            let origin = match known.iter().position(|known| *known == (&target.address, &target.server_name)) {
                 Some(origin) => origin,
                 None => {
-                    self.origins.push(Address::find(&target.address, plan.connection.remote)?);
-                    known.push(&target.address);
+                    self.origins.push(find(target, plan)?);
+                    known.push((&target.address, &target.server_name));
                     weights.push(0.0);
                     known.len() - 1
                 }
@@ -149,7 +152,8 @@ impl Requests {
     /// The request that a redirect asks for (RFC 9110 section 15.4). None where it leads to another host.
     pub fn redirected(&self, from: &Prepared, status: u16, location: &str) -> Option<Prepared> {
         let Line { method, host, path } = &*from.line;
-        let path = resolve(host, path, location)?;
+        let scheme = if self.origins[from.origin as usize].tls.is_some() { "https" } else { "http" };
+        let path = resolve((scheme, host), path, location)?;
         let becomes_get = status == 303 || (matches!(status, 301 | 302) && method == "POST");
         let method = if becomes_get && method != "HEAD" { "GET" } else { method };
         let template = if becomes_get { &self.without_body } else { &self.template };
@@ -201,12 +205,28 @@ impl Template {
     }
 }
 
+/// Where a server answers, which is tried out.
+pub fn find(target: &plan::Target, plan: &Plan) -> Result<Origin, String> {
+    let (address, socket) = Address::find(&target.address, plan.connection.remote)?;
+    let tls = match &target.server_name {
+        None => None,
+        Some(name) => {
+            let tls = Tls::new(&plan.tls, name, plan.connections())?;
+            let timeout = plan.connection.timeout;
+            let patience = if timeout > 0.0 { PATIENCE.min(Duration::from_secs_f64(timeout)) } else { PATIENCE };
+            try_out(&tls, &socket, &format!("https://{}", target.host), patience)?;
+            Some(tls)
+        }
+    };
+    Ok(Origin { address, tls })
+}
+
 /// The target that `location` names, seen from `path` (RFC 3986 section 5.2, without dot segments).
-fn resolve(host: &str, path: &str, location: &str) -> Option<String> {
+fn resolve((scheme, host): (&str, &str), path: &str, location: &str) -> Option<String> {
     let location = location.split('#').next().unwrap_or_default();
     let without_query = path.split('?').next().unwrap_or_default();
     let rest = match location.split_once("://") {
-        Some(("http", rest)) => rest,
+        Some((named, rest)) if named == scheme => rest,
         Some(_) => return None,
         None => match location.strip_prefix("//") {
             Some(rest) => rest,
@@ -243,6 +263,8 @@ fn is_token(byte: u8) -> bool {
 
 /// Most bytes of a body that go into the buffer of the head, so that one system call sends both.
 const COPIED: usize = 64 * 1024;
+/// For the handshake that tries a server out.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {
@@ -261,8 +283,10 @@ mod tests {
             ("http://there/b", None),
             ("https://here:80/b", None),
         ] {
-            assert_eq!(resolve("here:80", "/a/b?q", location).as_deref(), target, "{location}");
+            assert_eq!(resolve(("http", "here:80"), "/a/b?q", location).as_deref(), target, "{location}");
         }
+        assert_eq!(resolve(("https", "here"), "/", "https://here/b").as_deref(), Some("/b"));
+        assert_eq!(resolve(("https", "here"), "/", "http://here/b"), None);
     }
 
     fn prepared(plan: &str, method: &str, path: &str) -> Result<String, String> {

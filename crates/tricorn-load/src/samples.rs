@@ -2,7 +2,7 @@
 use serde::Serialize;
 
 use crate::client::{Client, Task};
-use crate::tally::Failure;
+use crate::failure::Failure;
 
 /// Columns, a row for each request that came to its end; seconds from when the counting began.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

@@ -259,7 +259,7 @@ fn an_open_model_sees_a_stall_as_its_clients_would() {
         let seen = outcome.latency[name];
         assert!((seen - expected).abs() < 0.02, "{name}: {seen} instead of {expected}");
     }
-    assert!(outcome.late >= 150, "{}", outcome.late);
+    assert!(outcome.rest.late >= 150, "{}", outcome.rest.late);
     // Four clients in a closed model are hardly hit: that is what coordinated omission means.
     let pace = "{\"closed\": {\"connections\": 4, \"pace\": 250}}";
     let omitting = stalling(Instant::now()).run(pace, "{\"seconds\": 1}", "");

@@ -9,13 +9,14 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from enum import IntEnum
 from pathlib import Path
 
 from tricorn.bench import compare, files, locust_figures, machine, probe, process, resume, servers, swarm
 from tricorn.bench import result as results
 from tricorn.bench.budget import Budget
+from tricorn.bench.certificate import certificate
 from tricorn.bench.compare import Condition
 from tricorn.bench.configuration import Configuration, against
 from tricorn.bench.database import Watch
@@ -140,12 +141,15 @@ def _measured(arguments: argparse.Namespace, words: Sequence[str], generate: Gen
     asked = _asked(arguments)
     locusts = _swarm(arguments, preset, cores)
     database = Watch(arguments.db) if arguments.db else None
-    try:
+    with ExitStack() as stack:
+        if database is not None:
+            stack.callback(database.close)
+        pair = stack.enter_context(certificate(arguments.tls_key, arguments.host)) if arguments.tls else None
         importing = time.monotonic()
         interface = probe.interface_of(arguments.application, python)
         around = time.monotonic() - importing + SERVING + arguments.warmup
         asked = replace(asked, interface=interface, limit=database.limit if database else None)
-        versions, trials = _trials(asked, preset, arguments.against, python)
+        versions, trials = _trials(asked, preset, arguments.against, python, secure=arguments.tls)
         most = max(stage.most_connections for trial in trials for stage in trial.stages)
         machine.demand_descriptors(most, limit)
         os.sched_setaffinity(0, cores.load)
@@ -165,6 +169,7 @@ def _measured(arguments: argparse.Namespace, words: Sequence[str], generate: Gen
             database=database,
             swarm=locusts,
             host=arguments.host,
+            certificate=pair,
             budget=_budget(arguments, begun, around * len(possible)),
         )
         told = _Told(arguments, words, preset, trials, versions, described)
@@ -175,9 +180,6 @@ def _measured(arguments: argparse.Namespace, words: Sequence[str], generate: Gen
         before = resume.kept(path, bench.application, load) if arguments.resume else None
         kept = replace(bench, keep=lambda found: results.write(told.result(bench, found), path))
         return told.result(bench, measure(kept, trials, before))
-    finally:
-        if database is not None:
-            database.close()
 
 
 def expected_seconds(words: Sequence[str]) -> float:
@@ -200,6 +202,9 @@ def _preset(arguments: argparse.Namespace) -> Preset:
         raise BenchError("--budget and the preset users: users need the time in which they think.")
     if arguments.seconds is None:
         arguments.seconds = SECONDS
+    if not arguments.tls and (arguments.full_handshakes or arguments.tls_key != "ecdsa"):
+        named = "--full-handshakes" if arguments.full_handshakes else "--tls-key"
+        raise BenchError(f"{named} belongs to --tls, which is not given.")
     if arguments.levels and not preset.at_levels:
         raise BenchError("--levels belongs to the presets workers, users, connections and tails.")
     return preset
@@ -212,14 +217,15 @@ def _asked(arguments: argparse.Namespace) -> Asked:
 
 
 def _trials(
-    asked: Asked, preset: Preset, others: Sequence[str], python: str
+    asked: Asked, preset: Preset, others: Sequence[str], python: str, *, secure: bool
 ) -> tuple[dict[str, str | None], list[Trial]]:
     """The versions of servers, and what is to be measured; what is not installed has its reason."""
     configurations = against(asked.configurations or preset.defaults(asked), others)
     trials = preset.trials(asked, configurations)
     versions = {name: servers.version(servers.SERVERS[name], python) for name in _servers(trials)}
     return versions, [
-        replace(trial, configuration=_possible(trial.configuration, asked.interface, versions)) for trial in trials
+        replace(trial, configuration=_possible(trial.configuration, asked.interface, versions, secure=secure))
+        for trial in trials
     ]
 
 
@@ -227,13 +233,17 @@ def _servers(trials: Sequence[Trial]) -> list[str]:
     return list(dict.fromkeys(trial.configuration.server for trial in trials))
 
 
-def _possible(one: Configuration, interface: str | None, versions: dict[str, str | None]) -> Configuration:
+def _possible(
+    one: Configuration, interface: str | None, versions: dict[str, str | None], *, secure: bool
+) -> Configuration:
     if one.why_not:
         return one
     if one.server != "tricorn" and versions[one.server] is None:
         return replace(one, why_not=f"{one.kind.package} is not installed: pip install {one.kind.package}")
     if interface and interface not in one.kind.interfaces:
         return replace(one, why_not=f"it serves no {interface} applications")
+    if secure and not one.kind.has_tls:
+        return replace(one, why_not="its command has no TLS")
     return one
 
 
@@ -247,6 +257,8 @@ def _swarm(arguments: argparse.Namespace, preset: Preset, cores: Cores) -> Swarm
     if preset.name in ("connections", "tails") or arguments.rate:
         what = "--rate" if arguments.rate else f"the preset {preset.name}"
         raise BenchError(f"--locustfile and {what}: users of locust ask again when they have their answer.")
+    if arguments.tls:
+        raise BenchError("--locustfile and --tls: locust's users would have to trust a certificate of the run.")
     if arguments.websocket:
         raise BenchError("--locustfile and --websocket: each says what is sent; leave one of them out.")
     made = swarm.swarm_of(
@@ -291,6 +303,7 @@ def _request(arguments: argparse.Namespace) -> Request:
         timeout=arguments.timeout,
         message=arguments.websocket,
         deflate=arguments.deflate,
+        resume=not arguments.full_handshakes,
     )
 
 
@@ -409,7 +422,14 @@ def _load_sentence(arguments: argparse.Namespace, preset: Preset, request: Reque
         case _:
             how = f"{arguments.connections} connections, {arguments.seconds:g} s"
     kept = "kept alive" if request.keep_alive else "a connection for each request"
-    return f"{what}; {how}, {kept}; {_turns(arguments)}."
+    return f"{what}{_tls_sentence(arguments)}; {how}, {kept}; {_turns(arguments)}."
+
+
+def _tls_sentence(arguments: argparse.Namespace) -> str:
+    if not arguments.tls:
+        return ""
+    full = ", without resumption" if arguments.full_handshakes else ""
+    return f" over TLS ({'RSA' if arguments.tls_key == 'rsa' else 'ECDSA'} certificate{full})"
 
 
 def _locust_sentence(arguments: argparse.Namespace, preset: Preset) -> str:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from tricorn.bench.errors import BenchError
-from tricorn.bench.servers import SERVERS, Kind, Order
+from tricorn.bench.servers import SERVERS, Certificate, Kind, Order
 from tricorn.config.settings.processes import WORKER_CLASSES
 from tricorn.record import Record
 from tricorn.spelling import hint
@@ -102,8 +102,9 @@ class Configuration(Record):
         interface: str | None,
         admin_port: int | None = None,
         host: str = "127.0.0.1",
+        certificate: Certificate | None = None,
     ) -> list[str]:
-        return self.kind.command(Order(python, application, port, self.words, interface, admin_port, host))
+        return self.kind.command(Order(python, application, port, self.words, interface, admin_port, host, certificate))
 
 
 def against(configurations: Sequence[Configuration], servers: Sequence[str]) -> list[Configuration]:

@@ -1,6 +1,6 @@
 """Starts the servers that have a Python API instead of a command line.
 
-python -m tricorn.bench.launch SERVER MODULE:APPLICATION HOST PORT
+python -m tricorn.bench.launch SERVER MODULE:APPLICATION HOST PORT [CERTIFICATE KEY]
 """
 
 # The peers are not installed where this file is type-checked.
@@ -9,6 +9,7 @@ python -m tricorn.bench.launch SERVER MODULE:APPLICATION HOST PORT
 from __future__ import annotations
 
 import os
+import ssl
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -50,7 +51,7 @@ def tornado(application: Any, host: str, port: int) -> None:
     from tornado.httpserver import HTTPServer
 
     async def serve() -> None:
-        HTTPServer(application).listen(port, host, backlog=2048)
+        HTTPServer(application, ssl_options=secured()).listen(port, host, backlog=2048)
         await asyncio.Event().wait()
 
     asyncio.run(serve())
@@ -60,7 +61,16 @@ def aiohttp(application: Any, host: str, port: int) -> None:
     """On aiohttp's own runner."""
     from aiohttp import web
 
-    web.run_app(application, host=host, port=port, access_log=None, backlog=2048, print=None)
+    web.run_app(application, host=host, port=port, access_log=None, backlog=2048, print=None, ssl_context=secured())
+
+
+def secured() -> ssl.SSLContext | None:
+    """With the certificate of the command line; None: without TLS."""
+    if len(sys.argv) < 7:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*sys.argv[5:7])
+    return context
 
 
 LAUNCHERS: dict[str, Callable[[Any, str, int], None]] = {

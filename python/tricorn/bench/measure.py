@@ -20,8 +20,9 @@ from tricorn.bench.errors import BenchError, DidNotServe
 from tricorn.bench.machine import Cores
 from tricorn.bench.process import Server, demand_free, free_port
 from tricorn.bench.result import Cell, Expected, Load, OneProcess, Round
+from tricorn.bench.servers import Certificate
 from tricorn.bench.trial import Request, Stage, Trial
-from tricorn.load import LoadError, Plan, Target, WebSocket
+from tricorn.load import LoadError, Plan, Target, Tls, WebSocket
 from tricorn.record import Record, replace
 
 FIRST_LOOK, LOOKS_EVERY = 0.1, 0.25
@@ -55,6 +56,8 @@ class Bench(Record):
     """Measures instead of `generate`, which then warms up only."""
     host: str = "127.0.0.1"
     """Where servers listen."""
+    certificate: Certificate | None = None
+    """Servers speak TLS, with this one."""
     budget: Budget | None = None
     keep: Callable[[Measured], object] = lambda _: None
     """Is given what there is so far, after each start of a server."""
@@ -80,6 +83,8 @@ class _Progress:
         self.capacity: dict[str, float] = {}
         self.alone: dict[str, float] = {}
         """Seconds that a request takes while there is no other one."""
+        self.agreed: dict[str, str] = {}
+        """What each configuration agreed to, over TLS."""
 
 
 def measure(bench: Bench, trials: Sequence[Trial], before: Measured | None = None) -> Measured:
@@ -152,7 +157,11 @@ class _Found:
             status, length = progress.answer
             answer = f"status {status}, {length:,} bytes"
         cells = list(self.cells.values())
-        return Measured(cells, self.absent, self.commands, answer, list(expected.values()), self.notes)
+        notes = [
+            *self.notes,
+            *(f"{name}: {agreed}." for name, agreed in progress.agreed.items() if name not in self.absent),
+        ]
+        return Measured(cells, self.absent, self.commands, answer, list(expected.values()), notes)
 
 
 def _in_time(bench: Bench, trials: Sequence[Trial], rounds: int) -> Iterator[Trial]:
@@ -186,8 +195,12 @@ class _Ports(Record):
     served: int
     admin: int | None
     """Of tricorn."""
+    certificate: Certificate | None = None
 
     def named(self, word: str) -> str:
+        if self.certificate is not None:
+            for name, path in (("CERTIFICATE", self.certificate.file), ("KEY", self.certificate.key_file)):
+                word = word.replace(path, name)
         word = word.replace(str(self.served), "PORT")
         return word.replace(str(self.admin), "ADMIN_PORT") if self.admin is not None else word
 
@@ -196,7 +209,7 @@ def _ports(bench: Bench, trial: Trial) -> _Ports:
     if bench.port is not None:
         demand_free(bench.port, bench.host)
     served = free_port(bench.host) if bench.port is None else bench.port
-    return _Ports(served, free_port() if trial.configuration.server == "tricorn" else None)
+    return _Ports(served, free_port() if trial.configuration.server == "tricorn" else None, bench.certificate)
 
 
 class _Start(Record):
@@ -211,7 +224,7 @@ class _Start(Record):
     def command(self) -> list[str]:
         bench, ports = self.bench, self.ports
         return self.trial.configuration.command(
-            bench.python, bench.application, ports.served, bench.interface, ports.admin, bench.host
+            bench.python, bench.application, ports.served, bench.interface, ports.admin, bench.host, bench.certificate
         )
 
 
@@ -225,6 +238,7 @@ def _rounds(start: _Start) -> Iterator[Round]:
         path=bench.request.path,
         without=LEFT_OUT,
         host=bench.host,
+        secure=bench.certificate is not None,
     ) as server:
         check(bench, trial.configuration.name, server, start.progress)
         if bench.warmup:
@@ -272,7 +286,8 @@ def _plan(bench: Bench, stage: Stage, port: int, capacity: float | None) -> Plan
         assert capacity is not None
         rate = max(1.0, stage.share * capacity)
     return Plan(
-        targets=(Target(f"http://{bench.host}:{port}{request.path}"),),
+        targets=(Target(f"{'https' if bench.certificate else 'http'}://{bench.host}:{port}{request.path}"),),
+        tls=Tls(verify=False, resume=request.resume),
         method=request.method,
         headers=request.headers,
         body=request.body,
@@ -307,6 +322,8 @@ def _one_round(start: _Start, stage: Stage, server: Server) -> Round:
         raise DidNotServe(
             f"answered no request under load ({kinds or 'none was sent'}){f': {complaint}' if complaint else ''}"
         )
+    if tls := agreed(load):
+        progress.agreed[name] = tls
     if not stage.kept and stage.connections == 1:
         progress.alone[name] = load["latency"]["mean"]
     elif not stage.kept:
@@ -321,6 +338,21 @@ def _one_round(start: _Start, stage: Stage, server: Server) -> Round:
         "ready": server.seconds_to_ready,
         "disturbance": max(0.0, busy - spent.total - own) / elapsed,
     }
+
+
+def agreed(load: Load) -> str:
+    """What the last round agreed to, in words; empty without TLS."""
+    tls: Mapping[str, Any] | None = load.get("tls")  # type: ignore[assignment]  # of `tricorn-load/1`, beyond `Load`
+    if tls is None:
+        return ""
+    parts = [", ".join(tls[name]) for name in ("versions", "suites", "groups") if tls[name]]
+    for kind in ("full", "resumed"):
+        count, latency = tls[kind]["count"], tls[kind]["latency"]
+        if count:
+            parts.append(
+                f"{count:,} {kind} handshakes (p50 {latency['p50'] * 1e3:.2g} ms, p99 {latency['p99'] * 1e3:.2g} ms)"
+            )
+    return "; ".join(parts)
 
 
 def memory_of(server: Server, threads: Mapping[int, int]) -> list[OneProcess]:

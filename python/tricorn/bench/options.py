@@ -45,6 +45,7 @@ def parser() -> argparse.ArgumentParser:
     what.add_argument("--host", default="127.0.0.1", help="the address of this machine that they listen on")
     _add_request(made.add_argument_group("the request"))
     _add_load(made.add_argument_group("the load"))
+    _add_tls(made.add_argument_group("TLS"))
     _add_locust(made.add_argument_group("the load, by locust (tricorn[locust])"))
     report = made.add_argument_group("the report")
     report.add_argument("-o", "--output", metavar="DIR", help="JSON, Markdown, HTML and charts are written there")
@@ -98,6 +99,12 @@ def _add_load(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--db", metavar="DSN", help="a PostgreSQL: its connections are counted meanwhile (needs psycopg)"
     )
+
+
+def _add_tls(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--tls", action="store_true", help="servers speak it, with a certificate made for the run")
+    group.add_argument("--tls-key", choices=("ecdsa", "rsa"), default="ecdsa", help="of the certificate (ecdsa)")
+    group.add_argument("--full-handshakes", action="store_true", help="no connection resumes with a ticket")
 
 
 def _add_locust(group: argparse._ArgumentGroup) -> None:

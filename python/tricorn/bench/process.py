@@ -9,11 +9,13 @@ import re
 import resource
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -111,6 +113,12 @@ def shortened(line: str) -> str:
     return re.sub(r"^\[[^]]*\] \[\d+\] \[\w+\] ", "", line).rstrip(".")[:LINE]
 
 
+def _trusting() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
 class Server:
     """A server and all its descendants: `with Server(command, port) as server: ...`"""
 
@@ -126,10 +134,14 @@ class Server:
         path: str = "/",
         without: Iterable[str] = (),
         host: str = "127.0.0.1",
+        secure: bool = False,
     ) -> None:
-        """`environment` is added to this process's, `without` taken away; `path` is asked for until it is answered."""
+        """`environment` is added to this process's, `without` taken away; `path` is asked for until it is answered.
+
+        `secure`: the server speaks TLS, whatever its certificate is.
+        """
         self.command = list(command)
-        self.host, self.port = host, port
+        self.host, self.port, self.secure = host, port, secure
         self.cores = tuple(cores)
         self.directory = directory
         self.path = path
@@ -222,7 +234,8 @@ class Server:
         raise DidNotServe(f"no answer within {self.boot_timeout:g} s: {self.said()}")
 
     def ask(self, method: str, path: str, body: bytes, headers: Mapping[str, str] | None = None) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=self.boot_timeout)
+        kind = partial(http.client.HTTPSConnection, context=_trusting()) if self.secure else http.client.HTTPConnection
+        connection = kind(self.host, self.port, timeout=self.boot_timeout)
         try:
             connection.request(method, path, body=body or None, headers=dict(headers or {}))
             answer = connection.getresponse()

@@ -19,6 +19,8 @@ class Request(Record):
     message: int = 0
     """Bytes that are sent over a WebSocket, and echoed, in place of a request."""
     deflate: bool = False
+    resume: bool = True
+    """Over TLS: a connection anew resumes."""
 
 
 class Stage(Record):

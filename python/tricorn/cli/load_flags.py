@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tricorn import __version__
-from tricorn.load import LoadError, Plan, Stage, Target, WebSocket, access_log, durations, target
+from tricorn.load import LoadError, Plan, Stage, Target, Tls, WebSocket, access_log, durations, target
 from tricorn.record import Record
 
 USAGE = "tricorn load [options...] URL [URL...]"
@@ -66,6 +66,7 @@ def parse(words: Sequence[str]) -> Command:
         drain_seconds=given.drain,
         remote=given.remote,
         websocket=WebSocket(size=given.message_size, deflate=given.deflate) if given.websocket else None,
+        tls=_tls(given, targets),
         samples=MOST_SAMPLES if given.o else 0,
         **_model(given, notes),
     )
@@ -80,9 +81,10 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=_OneSpelling,
         allow_abbrev=False,
     )
-    parser.add_argument("url", nargs="+", metavar="URL", help="http://HOST:PORT/PATH, HOST:PORT, unix:SOCKET[:PATH]")
+    parser.add_argument("url", nargs="+", metavar="URL", help="http[s]://HOST:PORT/PATH, HOST:PORT, unix:SOCKET[:PATH]")
     _hey_flags(parser.add_argument_group("as hey has them"))
     _model_flags(parser.add_argument_group("when requests are sent"))
+    _tls_flags(parser.add_argument_group("TLS, for https:// and wss://"))
     _other_flags(parser.add_argument_group("besides"))
     return parser
 
@@ -127,6 +129,18 @@ def _model_flags(group: argparse._ArgumentGroup) -> None:
     add("think", _of(durations.parse_range), None, "for how long they think, such as 5s-15s")
 
 
+def _tls_flags(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("-k", "--insecure", action="store_true", help="any certificate of the server is taken")
+    add = functools.partial(_add, group)
+    add("cacert", str, None, "authorities, or the server's own certificate, instead of the system's authorities; PEM")
+    add("cert", str, None, "a certificate of the client, for a server that asks; PEM")
+    add("key", str, None, "its key, unless it stands beside it")
+    add("tls-min", _version, "1.2", "the lowest version (1.2)")
+    add("tls-max", _version, "1.3", "the highest version (1.3)")
+    _switch(group, "no-resume", "a full handshake for each connection; otherwise tickets of the server are used")
+    _switch(group, "no-post-quantum", "X25519MLKEM768 is not offered for the exchange of keys")
+
+
 def _other_flags(group: argparse._ArgumentGroup) -> None:
     add = functools.partial(_add, group)
     add("weights", _weights, None, "how often each URL, such as 3,1")
@@ -155,10 +169,11 @@ def _add(
     group.add_argument(*names, dest=dest, type=kind, default=default, metavar=metavar, help=text, action=action)
 
 
-_LONG = {"rate", "ramp", "unix", "hdr", "host", "cpus"}
+_LONG = {"rate", "ramp", "unix", "hdr", "host", "cpus", "cert", "key"}
 _METAVARS = {
     **dict.fromkeys(("z", "t", "warmup", "drain"), "DURATION"),
-    **dict.fromkeys(("D", "replay", "unix", "hdr"), "FILE"),
+    **dict.fromkeys(("D", "replay", "unix", "hdr", "cacert", "cert", "key"), "FILE"),
+    **dict.fromkeys(("tls-min", "tls-max"), "1.2|1.3"),
     **dict.fromkeys(("m", "A", "T", "U", "a", "host", "d", "x", "o"), "TEXT"),
     "H": "FIELD",
     "think": "LOW-HIGH",
@@ -208,6 +223,12 @@ def _rate(text: str) -> float:
     return rate
 
 
+def _version(text: str) -> str:
+    if text not in ("1.2", "1.3"):
+        raise argparse.ArgumentTypeError(f"expected 1.2 or 1.3, got {text!r}")
+    return text
+
+
 def _field(text: str) -> tuple[str, str]:
     found = _FIELD.fullmatch(text)
     if found is None:
@@ -227,10 +248,41 @@ def _targets(given: argparse.Namespace) -> tuple[Target, ...]:
     if given.x and (given.unix or given.websocket):
         other = "--unix" if given.unix else "--websocket"
         raise LoadError(f"-x and {other}: a proxy is asked for http:// URLs, over TCP.")
-    targets = tuple(Target(url, weight, given.x) for url, weight in zip(urls, weights, strict=True))
+    if given.x and any(target.is_secure(url) for url in urls):
+        raise LoadError("-x and https://: a tunnel through a proxy (CONNECT) is not in this version.")
+    names = [_server_name(given, url) for url in given.url]
+    targets = tuple(Target(url, weight, given.x, name) for url, weight, name in zip(urls, weights, names, strict=True))
     for one in targets:
         one.address  # noqa: B018  (raises LoadError for what is no URL)
     return targets
+
+
+def _server_name(given: argparse.Namespace, url: str) -> str | None:
+    """Of TLS: the field Host says it, or the URL, also that of a request over a unix socket."""
+    if not target.is_secure(url):
+        return None
+    fields = [value for name, value in given.H if name.lower() == "host"]
+    if given.host or fields:
+        return target.named(given.host or fields[0])
+    return Target(url).server_name if given.unix else None
+
+
+def _tls(given: argparse.Namespace, targets: Sequence[Target]) -> Tls:
+    if given.insecure and given.cacert:
+        raise LoadError("-k and --cacert: certificates are either all taken, or checked; leave one of them out.")
+    tls = Tls(
+        verify=not given.insecure,
+        ca_file=given.cacert,
+        cert_file=given.cert,
+        key_file=given.key,
+        minimum=given.tls_min,
+        maximum=given.tls_max,
+        resume=not given.no_resume,
+        post_quantum=not given.no_post_quantum,
+    )
+    if tls != Tls() and not any(one.is_secure for one in targets):
+        raise LoadError("There is no https:// or wss:// among the URLs, and the flags of TLS are for these.")
+    return tls
 
 
 def _headers(given: argparse.Namespace) -> tuple[tuple[str, str], ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tricorn.load.engine import Progress, run
 from tricorn.load.errors import Interrupted, LoadError
 from tricorn.load.histogram import Histogram
-from tricorn.load.plan import Plan, Replay, Stage, WebSocket
+from tricorn.load.plan import Plan, Replay, Stage, Tls, WebSocket
 from tricorn.load.result import Result
 from tricorn.load.sample import Sample
 from tricorn.load.target import Target
@@ -24,6 +24,7 @@ __all__ = [
     "Sample",
     "Stage",
     "Target",
+    "Tls",
     "WebSocket",
     "run",
 ]

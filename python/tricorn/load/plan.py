@@ -35,6 +35,37 @@ class WebSocket(Record):
     deflate: bool = False
 
 
+class Tls(Record):
+    """For targets with https:// or wss://; files are in PEM."""
+
+    verify: bool = True
+    """The certificate of the server is checked."""
+    ca_file: str | None = None
+    """Authorities, or the certificate of the server itself, instead of the system's authorities."""
+    cert_file: str | None = None
+    """The client's certificate, if the server asks for one."""
+    key_file: str | None = None
+    """Its key, unless that stands in `cert_file`."""
+    minimum: str = "1.2"
+    maximum: str = "1.3"
+    resume: bool = True
+    """A connection anew resumes where the server has given a ticket."""
+    post_quantum: bool = True
+    """X25519MLKEM768 is offered for the exchange of keys."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "verify": self.verify,
+            "ca_file": self.ca_file,
+            "cert_file": self.cert_file,
+            "key_file": self.key_file,
+            "min": self.minimum,
+            "max": self.maximum,
+            "resumes": self.resume,
+            "post_quantum": self.post_quantum,
+        }
+
+
 class Plan(Record):
     """Requests for a server on this machine.
 
@@ -81,6 +112,7 @@ class Plan(Record):
     cpus: tuple[int, ...] = ()
     """The processors that the threads are pinned to, in turn."""
     websocket: WebSocket | None = None
+    tls: Tls = Tls()
     warmup_seconds: float = 0.0
     """Of load before the counting begins."""
     drain_seconds: float = 5.0
@@ -115,6 +147,7 @@ class Plan(Record):
                 "follows_redirects": self.follow_redirects,
                 "remote": self.remote,
             },
+            "tls": self.tls.as_json(),
             "threads": {"count": self.threads, "cpus": self.cpus},
             "websocket": vars(self.websocket) if self.websocket else None,
             "samples": self.samples,
@@ -150,4 +183,10 @@ class Plan(Record):
 def _target(target: Target) -> dict[str, Any]:
     address = target.address
     where = {"unix": address.path} if isinstance(address, UnixAddress) else {"tcp": [address.host, address.port]}
-    return {"address": where, "host": target.host, "path": target.path, "weight": target.weight}
+    return {
+        "address": where,
+        "host": target.host,
+        "path": target.path,
+        "weight": target.weight,
+        "server_name": target.server_name,
+    }

@@ -81,6 +81,12 @@ class Result:
         return sum(self.errors.values())
 
     @property
+    def tls(self) -> Mapping[str, Any] | None:
+        """Handshakes `full` and `resumed` (`count`, `latency`), what was agreed, `reasons` of failures."""
+        tls: Mapping[str, Any] | None = self._figures.get("tls")
+        return tls
+
+    @property
     def generator(self) -> Mapping[str, Any]:
         generator: Mapping[str, Any] = self._figures["generator"]
         return generator

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from tricorn.load.histogram import Histogram
 from tricorn.load.result import Result
@@ -18,6 +19,10 @@ _ERRORS = {
     "redirects": "stopped after 10 redirects",
     "ports": "no local port was free: wait a minute, or keep connections alive",
     "echo": "the WebSocket failed, or its echo was another message",
+    "certificate": "the certificate of the server was refused",
+    "alert": "the server refused with an alert of TLS",
+    "handshake": "the handshake of TLS was not complete in time",
+    "tls": "what came is no TLS",
 }
 
 
@@ -28,6 +33,8 @@ def text(result: Result) -> str:
         sections += [_bars(result), _distribution(result), _statuses(result)]
     if result.errors:
         sections.append(_errors(result))
+    if result.tls is not None:
+        sections.append(_tls(result.tls))
     sections.append(_generator(result))
     return "\n".join(sections)
 
@@ -120,6 +127,20 @@ def _statuses(result: Result) -> str:
 def _errors(result: Result) -> str:
     rows = (f"  [{count}]\t{_ERRORS.get(kind, kind)}" for kind, count in result.errors.items())
     return "\n".join(["Error distribution:", *rows, ""])
+
+
+def _tls(tls: Mapping[str, Any]) -> str:
+    lines = ["TLS:"]
+    for name in ("full", "resumed"):
+        count, latency = tls[name]["count"], tls[name]["latency"]
+        took = f", p50 {latency['p50'] * 1e3:.2f} ms, p99 {latency['p99'] * 1e3:.2f} ms" if latency else ""
+        lines.append(f"  {name.capitalize()}:\t{count} handshakes{took}")
+    for title, name in (("Version", "versions"), ("Suite", "suites"), ("Group", "groups")):
+        agreed = ", ".join(f"{what} ({count})" if len(tls[name]) > 1 else what for what, count in tls[name].items())
+        if agreed:
+            lines.append(f"  {title}:\t{agreed}")
+    lines += [f"  [{count}]\t{reason}" for reason, count in tls["reasons"].items()]
+    return "\n".join([*lines, ""])
 
 
 def _generator(result: Result) -> str:

@@ -47,7 +47,7 @@ __all__ = [
     "sum_of_databases",
 ]
 
-LAYOUT = 6
+LAYOUT = 7
 """The version of the layout of all of these pages. `Scoreboard.read` refuses a page of another."""
 
 

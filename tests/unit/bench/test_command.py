@@ -101,6 +101,12 @@ def test_how_long_a_command_line_takes_is_known_without_its_application(words: l
     assert command.expected_seconds(["no_such:app", *words]) == seconds
 
 
+def test_flags_of_tls_without_tls_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for word in ("--full-handshakes", "--tls-key=rsa"):
+        assert command.main(["no_such:app", word]) == 1
+        assert f"{word.partition('=')[0]} belongs to --tls, which is not given." in capsys.readouterr().err
+
+
 def test_a_database_that_is_down_is_told() -> None:
     with pytest.raises(BenchError, match=r"The database of --db cannot be reached: .*refused"):
         database.Watch("host=127.0.0.1 port=1 connect_timeout=2")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tricorn.bench.configuration import Configuration, against
 from tricorn.bench.errors import BenchError
-from tricorn.bench.servers import SERVERS
+from tricorn.bench.servers import SERVERS, Certificate, Order
 
 from tests.harness import with_each
 
@@ -76,3 +76,19 @@ def test_a_server_without_classes_is_measured_once_beside_several_of_ours() -> N
 def test_an_unknown_server_is_refused() -> None:
     with pytest.raises(BenchError, match=r"no server 'unicorn'.*did you mean 'gunicorn'"):
         against([Configuration.parse("sync")], ("unicorn",))
+
+
+def test_servers_that_have_tls_are_told_the_files_of_the_run() -> None:
+    pair = Certificate("/c.pem", "/k.pem")
+    told = {
+        name: kind.command(Order("python", "shop:app", 8443, (), "WSGI", certificate=pair))
+        for name, kind in SERVERS.items()
+        if kind.has_tls
+    }
+    for name, command in told.items():
+        assert all(path in " ".join(command) for path in ("/c.pem", "/k.pem")), name
+    assert " ".join(told["tricorn"][1:]) == "-m tricorn -b 127.0.0.1:8443 --certfile /c.pem --keyfile /k.pem shop:app"
+    assert "--ssl-certificate /c.pem --ssl-keyfile /k.pem" in " ".join(told["granian"])
+    assert "--ssl-certfile /c.pem --ssl-keyfile /k.pem" in " ".join(told["uvicorn"])
+    assert "--https-socket 127.0.0.1:8443,/c.pem,/k.pem" in " ".join(told["uwsgi"])
+    assert told["tornado-web"][-4:] == ["127.0.0.1", "8443", "/c.pem", "/k.pem"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tricorn import __version__
 from tricorn.cli import load_flags
-from tricorn.load import LoadError, Plan, Stage, Target
+from tricorn.load import LoadError, Plan, Stage, Target, Tls
 
 URL = "http://127.0.0.1:8000/"
 
@@ -93,6 +93,33 @@ def test_several_urls_with_weights_and_a_socket() -> None:
     assert plan("--unix", "/run/s").targets == (Target("unix:/run/s:/"),)
 
 
+def test_tls_and_whose_certificate_is_asked_for() -> None:
+    secure = "https://127.0.0.1:8443/a"
+    made = load_flags.parse(["-k", "--tls-min", "1.3", "--no-resume", "--no-post-quantum", secure]).plan
+    assert made.tls == Tls(verify=False, minimum="1.3", resume=False, post_quantum=False)
+    assert made.as_json()["tls"] == {
+        "verify": False,
+        "ca_file": None,
+        "cert_file": None,
+        "key_file": None,
+        "min": "1.3",
+        "max": "1.3",
+        "resumes": False,
+        "post_quantum": False,
+    }
+    assert made.as_json()["targets"][0]["server_name"] == "127.0.0.1"
+    made = load_flags.parse(["-cacert", "ca.pem", "-cert", "c.pem", "-key", "k.pem", secure]).plan
+    assert made.tls == Tls(ca_file="ca.pem", cert_file="c.pem", key_file="k.pem")
+
+    def name(*words: str) -> str | None:
+        return load_flags.parse([*words]).plan.targets[0].server_name
+
+    assert name("--host", "shop.example:8443", secure) == "shop.example"
+    assert name("-H", "Host: shop.example", secure) == "shop.example"
+    assert name("--unix", "/run/s", "https://shop.example/") == "shop.example"
+    assert name("http://127.0.0.1:8000/") is None
+
+
 def test_a_proxy_is_asked_for_whole_urls() -> None:
     made = plan("-x", "127.0.0.1:3128")
     (target,) = made.as_json()["targets"]
@@ -122,7 +149,9 @@ def test_a_proxy_is_asked_for_whole_urls() -> None:
         ("-o xml", "-o xml: expected csv, the one format that there is"),
         ("-o csv --json", "-o csv and --json: one of them"),
         ("-o csv --websocket", "-o csv and --websocket: one of them"),
-        ("https://h/ --weights 1,1", "TLS is not in this version"),
+        ("-x 127.0.0.1:80 https://h/", "-x and https://: a tunnel through a proxy"),
+        ("-k --cacert ca.pem https://h/", "-k and --cacert: certificates are either all taken, or checked"),
+        ("-k", "There is no https:// or wss:// among the URLs"),
     ],
 )
 def test_what_does_not_fit_together_is_said(words: str, reason: str) -> None:

@@ -57,6 +57,25 @@ def test_the_sections_are_heys() -> None:
     assert list(summary.warnings(result())) == []
 
 
+def test_handshakes_have_a_section() -> None:
+    latency = {"p50": 0.002, "p99": 0.0041}
+    tls = {
+        "full": {"count": 3, "latency": latency},
+        "resumed": {"count": 0, "latency": {}},
+        "versions": {"TLSv1.3": 3},
+        "suites": {"TLS_AES_128_GCM_SHA256": 1, "TLS_AES_256_GCM_SHA384": 2},
+        "groups": {},
+        "reasons": {"the alert CertificateRequired": 2},
+    }
+    said = summary.text(result(tls=tls, errors={"alert": 2}))
+    assert "  [2]\tthe server refused with an alert of TLS\n" in said
+    assert (
+        "TLS:\n  Full:\t3 handshakes, p50 2.00 ms, p99 4.10 ms\n  Resumed:\t0 handshakes\n  Version:\tTLSv1.3\n"
+        "  Suite:\tTLS_AES_128_GCM_SHA256 (1), TLS_AES_256_GCM_SHA384 (2)\n  [2]\tthe alert CertificateRequired\n"
+    ) in said
+    assert "TLS:" not in summary.text(result())
+
+
 def test_every_latency_stands_in_a_bar() -> None:
     marks = [0.001 + 0.0009 * step for step in range(11)]
     counts = summary.bars(result().histogram, marks)

@@ -22,6 +22,9 @@ from tricorn.load.target import on_socket
         ("unix:/run/app.sock", UnixAddress("/run/app.sock"), "localhost", "/"),
         ("unix:///run/app.sock:/a?b", UnixAddress("/run/app.sock"), "localhost", "/a?b"),
         ("unix:@name:/a", UnixAddress("\0name"), "localhost", "/a"),
+        ("https://h/a", TcpAddress("h", 443), "h", "/a"),
+        ("wss://h:80", TcpAddress("h", 80), "h:80", "/"),
+        ("https+unix://%2Frun%2Fapp.sock/a", UnixAddress("/run/app.sock"), "localhost", "/a"),
         ("http+unix://%2Frun%2Fapp.sock/a", UnixAddress("/run/app.sock"), "localhost", "/a"),
     ],
 )
@@ -33,7 +36,6 @@ def test_urls(url: str, address: TcpAddress | UnixAddress, host: str, path: str)
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("https://h/", "TLS is not in this version"),
         ("ftp://h/", "expected http://"),
         ("http:///a", "expected a host"),
         ("http://h:port/", "'port' is not a valid port number"),
@@ -47,3 +49,19 @@ def test_what_cannot_be_loaded_is_said(url: str, reason: str) -> None:
 
 def test_the_same_resource_on_a_socket() -> None:
     assert on_socket("http://h:1/a?b", "/run/s") == "unix:/run/s:/a?b"
+    assert on_socket("https://h:1/a?b", "/run/s") == "https+unix://%2Frun%2Fs/a?b"
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        (Target("http://h/"), None),
+        (Target("unix:/run/s"), None),
+        (Target("https://h:1/"), "h"),
+        (Target("https://[::1]:1/"), "::1"),
+        (Target("https://127.0.0.1/", name="h"), "h"),
+        (Target("https+unix://%2Frun%2Fs/"), "localhost"),
+    ],
+)
+def test_whose_certificate_is_asked_for(target: Target, name: str | None) -> None:
+    assert target.server_name == name

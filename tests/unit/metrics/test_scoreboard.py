@@ -121,8 +121,8 @@ def test_a_target_that_is_no_text_and_a_length_that_is_none_harm_nobody() -> Non
 
 def test_a_page_that_is_too_short_for_its_entries_is_read_as_far_as_it_goes() -> None:
     page = begun(entries=10**9)
-    put(page, 3, 1, b"GET /")
-    assert [request.slot for request in of(page).requests()] == [3]
+    put(page, 2, 1, b"GET /")
+    assert [request.slot for request in of(page).requests()] == [2]
 
 
 def test_no_entry_is_looked_at_that_was_never_used() -> None:
@@ -304,7 +304,7 @@ def test_pages_that_cannot_be_written_are_read() -> None:
     assert (counts.figures["requests"], counts.statuses) == (7, (0, 6, 0, 0, 0))
     assert counts.histograms["queue"][2] == 3
     ledger = memoryview(bytearray(_core.LEDGER_BYTES)).cast("Q")
-    ledger[17], ledger[450] = 40, 3
+    ledger[17], ledger[TABLE + 2] = 40, 3
     totals = LedgerReader(bytes(ledger)).totals([reader, reader])
     assert (totals.figures["requests"], totals.statuses[1]) == (54, 12)
     assert LedgerReader(bytes(ledger)).generation == 3

@@ -3,14 +3,15 @@
 //! ```text
 //!   Resting ──ask──> Waiting ──the whole echo──> Resting ──leave──> Leaving ──closed by the server──> gone
 //! ```
-use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use rustix::io::Errno;
 use std::rc::Rc;
 use std::time::Instant;
 use tricorn_proto::websocket::{ContextPool, Delivery, Event, Kind, Receiver, Role, Sender, receiver, sender};
 
+use crate::failure::Broken;
 use crate::websocket::handshake::Opened;
 use crate::websocket::messages::Message;
+use crate::wire::Wire;
 
 /// What a connection came to when it was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub enum Seen {
 }
 
 pub struct Connection {
-    pub stream: TcpStream,
+    pub wire: Wire,
     receiver: Receiver,
     sender: Sender,
     messages: Rc<[Message]>,
@@ -79,7 +80,7 @@ impl Connection {
             echoed: 0,
             control: Vec::new(),
             rest: opened.rest,
-            stream: opened.stream,
+            wire: opened.wire,
         }
     }
 
@@ -101,20 +102,23 @@ impl Connection {
     }
 
     pub fn is_flushed(&self) -> bool {
-        self.control.is_empty() && (self.state != State::Waiting || self.sent == self.frame().len())
+        self.control.is_empty()
+            && !self.wire.owes()
+            && (self.state != State::Waiting || self.sent == self.frame().len())
     }
 
     /// Sends what the socket takes. Control frames go between messages, not into one.
     pub fn flush(&mut self) -> Result<(), String> {
+        self.wire.flush().map_err(|broken| words("writing", broken, &mut self.wire))?;
         if self.state == State::Waiting {
             let frame = &self.messages[self.turn].frame;
-            self.sent += written(&mut self.stream, &frame[self.sent..])?;
+            self.sent += written(&mut self.wire, &frame[self.sent..])?;
             if self.sent < frame.len() {
                 return Ok(());
             }
         }
         if !self.control.is_empty() {
-            let gone = written(&mut self.stream, &self.control)?;
+            let gone = written(&mut self.wire, &self.control)?;
             self.control.drain(..gone);
         }
         Ok(())
@@ -125,12 +129,12 @@ impl Connection {
         let begun = self.rest.len();
         shared.input[..begun].copy_from_slice(&self.rest);
         self.rest.clear();
-        let length = match self.stream.read(&mut shared.input[begun..]) {
+        let length = match self.wire.recv(&mut shared.input[begun..]) {
             Ok(0) if self.state == State::Leaving => return Ok(Seen::Closed),
             Ok(0) => return Err("closed without a close frame".into()),
             Ok(length) => length,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
-            Err(error) => return Err(format!("reading: {error}")),
+            Err(Broken::System(Errno::AGAIN | Errno::INTR)) => 0,
+            Err(broken) => return Err(words("reading", broken, &mut self.wire)),
         };
         let Shared { input, spare } = shared;
         self.take(&mut input[..begun + length], spare)
@@ -175,11 +179,18 @@ impl Connection {
 }
 
 /// How many of the bytes the socket took.
-fn written(stream: &mut TcpStream, bytes: &[u8]) -> Result<usize, String> {
-    match stream.write(bytes) {
+fn written(wire: &mut Wire, bytes: &[u8]) -> Result<usize, String> {
+    match wire.send(bytes) {
         Ok(length) => Ok(length),
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
-        Err(error) => Err(format!("writing: {error}")),
+        Err(Broken::System(Errno::AGAIN | Errno::INTR)) => Ok(0),
+        Err(broken) => Err(words("writing", broken, wire)),
+    }
+}
+
+fn words(what: &str, broken: Broken, wire: &mut Wire) -> String {
+    match broken {
+        Broken::System(error) => format!("{what}: {error}"),
+        Broken::Tls(failure) => format!("{what}: {}", wire.take_reason().unwrap_or_else(|| failure.name().into())),
     }
 }
 

@@ -2,7 +2,7 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use crate::poller::{Events, Interest, Poller};
+use crate::poller::{Events, Poller};
 use crate::websocket::connection::{Connection, Seen, Shared};
 use crate::websocket::handshake::{self, PATIENCE};
 use crate::websocket::messages;
@@ -34,8 +34,10 @@ impl Group {
         let mut connections = Vec::with_capacity(count);
         let mut messages: Option<Rc<[messages::Message]>> = None;
         for number in 0..count {
-            let opened = handshake::open(options).map_err(|reason| format!("connection {}: {reason}", number + 1))?;
-            poller.add(&opened.stream, number, Interest::Reading)?;
+            let mut opened =
+                handshake::open(options).map_err(|reason| format!("connection {}: {reason}", number + 1))?;
+            opened.wire.watch(&poller, number, true)?;
+            report.handshakes.extend(opened.wire.take_handshake());
             let messages = match &messages {
                 Some(messages) => Rc::clone(messages),
                 None => {
@@ -108,7 +110,7 @@ impl Group {
             seen = Err(error);
         }
         if !was_flushed && connection.is_flushed() {
-            let changed = self.poller.change(&connection.stream, number, Interest::Reading);
+            let changed = connection.wire.watch(&self.poller, number, true);
             seen = changed.and(seen);
         }
         self.settle(number, was_waiting, seen, Instant::now(), then);
@@ -120,7 +122,7 @@ impl Group {
         match seen {
             Ok(Seen::Nothing) if connection.is_flushed() => {}
             Ok(Seen::Nothing) => {
-                if let Err(error) = self.poller.change(&connection.stream, number, Interest::Both) {
+                if let Err(error) = connection.wire.watch(&self.poller, number, false) {
                     self.report.note(error);
                 }
             }
@@ -161,7 +163,7 @@ impl Group {
 
     fn forget(&mut self, number: usize) {
         if let Some(connection) = self.connections[number].take() {
-            self.poller.remove(&connection.stream);
+            self.poller.remove(&connection.wire);
         }
     }
 }

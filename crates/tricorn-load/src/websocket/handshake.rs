@@ -1,39 +1,103 @@
 //! The opening handshake (RFC 6455 section 4.1), client side.
-use std::io::{Read, Write};
+use rustix::io::{Errno, ioctl_fionbio};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tricorn_proto::websocket::deflate::{Agreed, Policy};
 use tricorn_proto::websocket::handshake::{Key, Wanted, accept};
 
+use crate::failure::Broken;
 use crate::websocket::options::Options;
+use crate::wire::Wire;
 
 /// A WebSocket that is open, what was agreed on, and what the server sent after its answer.
 pub struct Opened {
-    pub stream: TcpStream,
+    pub wire: Wire,
     pub deflate: Option<Agreed>,
     pub rest: Vec<u8>,
 }
 
 pub fn open(options: &Options) -> Result<Opened, String> {
     let failed = |what: &str, error: std::io::Error| format!("{what}: {error}");
-    let mut stream = TcpStream::connect(options.address).map_err(|error| failed("connecting", error))?;
+    let stream = TcpStream::connect(options.address).map_err(|error| failed("connecting", error))?;
     stream.set_nodelay(true).map_err(|error| failed("TCP_NODELAY", error))?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(|error| failed("SO_RCVTIMEO", error))?;
-    stream.write_all(request(options).as_bytes()).map_err(|error| failed("asking for a WebSocket", error))?;
-    let mut input = Vec::with_capacity(1024);
+    let wire = Wire::new(stream.into(), options.tls.as_ref()).map_err(|_| "no session of TLS can be made")?;
+    let mut asking = Asking { wire, end: Instant::now() + PATIENCE, input: Vec::new(), buffer: vec![0; ROOM] };
+    asking.secure()?;
+    asking.send(request(options).as_bytes())?;
     let end = loop {
-        if let Some(at) = input.windows(4).position(|four| four == b"\r\n\r\n") {
+        if let Some(at) = asking.input.windows(4).position(|four| four == b"\r\n\r\n") {
             break at + 4;
         }
-        let mut piece = [0; 1024];
-        match stream.read(&mut piece).map_err(|error| failed("the answer to the handshake", error))? {
-            0 => return Err("closed instead of answering the handshake".into()),
-            length => input.extend_from_slice(&piece[..length]),
+        if asking.read("the answer to the handshake", |_| false)? == 0 {
+            return Err("closed instead of answering the handshake".into());
         }
     };
+    let Asking { wire, mut input, .. } = asking;
     let deflate = read(&input[..end], options)?;
-    stream.set_nonblocking(true).map_err(|error| failed("O_NONBLOCK", error))?;
-    Ok(Opened { stream, deflate, rest: input.split_off(end) })
+    ioctl_fionbio(&wire, true).map_err(|error| format!("O_NONBLOCK: {error}"))?;
+    Ok(Opened { wire, deflate, rest: input.split_off(end) })
+}
+
+/// A request over a socket that still blocks, and what was answered so far.
+struct Asking {
+    wire: Wire,
+    end: Instant,
+    input: Vec<u8>,
+    buffer: Vec<u8>,
+}
+
+impl Asking {
+    /// The handshake of TLS, where there is to be one.
+    fn secure(&mut self) -> Result<(), String> {
+        loop {
+            self.wire.flush().map_err(|broken| self.words("the handshake of TLS", broken))?;
+            if !self.wire.is_shaking() {
+                return Ok(());
+            }
+            if self.read("the handshake of TLS", Wire::is_secured)? == 0 && !self.wire.is_secured() {
+                return Err("closed during the handshake of TLS".into());
+            }
+        }
+    }
+
+    fn send(&mut self, mut bytes: &[u8]) -> Result<(), String> {
+        while !bytes.is_empty() {
+            match self.wire.send(bytes) {
+                Ok(count) => bytes = &bytes[count..],
+                Err(Broken::System(Errno::INTR)) => {}
+                Err(broken) => return Err(self.words("asking for a WebSocket", broken)),
+            }
+        }
+        Ok(())
+    }
+
+    /// How many bytes came; 0 at the end of them, and when it is done otherwise.
+    fn read(&mut self, what: &str, is_done: impl Fn(&Wire) -> bool) -> Result<usize, String> {
+        loop {
+            match self.wire.recv(&mut self.buffer) {
+                Ok(count) => {
+                    self.input.extend_from_slice(&self.buffer[..count]);
+                    return Ok(count);
+                }
+                Err(Broken::System(Errno::AGAIN)) if is_done(&self.wire) => return Ok(0),
+                // It may be that something of TLS' own came.
+                Err(Broken::System(Errno::AGAIN | Errno::INTR)) if Instant::now() < self.end => {}
+                Err(broken) => return Err(self.words(what, broken)),
+            }
+        }
+    }
+
+    fn words(&mut self, what: &str, broken: Broken) -> String {
+        match broken {
+            Broken::System(Errno::AGAIN) => format!("{what}: not complete within {} s", PATIENCE.as_secs()),
+            Broken::System(error) => format!("{what}: {error}"),
+            Broken::Tls(failure) => {
+                let reason = self.wire.take_reason().unwrap_or_else(|| failure.name().into());
+                format!("{what}: {reason}")
+            }
+        }
+    }
 }
 
 /// The key is always the same: this is no browser that needs to be sure.
@@ -42,7 +106,7 @@ fn request(options: &Options) -> String {
     format!(
         "GET {} HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {KEY}\r\n{extension}\r\n",
-        options.path, options.address,
+        options.path, options.host,
     )
 }
 
@@ -76,6 +140,7 @@ fn read(head: &[u8], options: &Options) -> Result<Option<Agreed>, String> {
 const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 /// As browsers do it.
 const OFFER: &str = "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n";
+const ROOM: usize = 64 * 1024;
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
@@ -86,6 +151,8 @@ mod tests {
     fn options(deflate: bool) -> Options {
         Options {
             address: ([127, 0, 0, 1], 80).into(),
+            host: "127.0.0.1".into(),
+            tls: None,
             path: "/".into(),
             connections: 1,
             size: 125,

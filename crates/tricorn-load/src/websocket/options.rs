@@ -3,9 +3,14 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tricorn_proto::websocket::Kind;
 
-#[derive(Debug, Clone, PartialEq)]
+use crate::tls::Tls;
+
+#[derive(Debug, Clone)]
 pub struct Options {
     pub address: SocketAddr,
+    /// The field Host.
+    pub host: String,
+    pub tls: Option<Tls>,
     pub path: String,
     pub connections: usize,
     /// Bytes of a message.

@@ -1,6 +1,8 @@
 //! What was seen.
 use std::collections::BTreeMap;
 
+use crate::tls::Handshake;
+
 #[derive(Default)]
 pub struct Report {
     /// Nanoseconds from a message to the end of its echo.
@@ -9,6 +11,7 @@ pub struct Report {
     pub errors: BTreeMap<String, usize>,
     /// Whether the server agreed to permessage-deflate.
     pub deflate: bool,
+    pub handshakes: Vec<Handshake>,
 }
 
 impl Report {

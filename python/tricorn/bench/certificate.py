@@ -1,0 +1,25 @@
+"""The certificate that servers have in a measurement with TLS: made for it, and gone afterwards."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tricorn.bench.servers import Certificate
+from tricorn.self_signed import HERE, Key, make
+
+DAYS = 2
+
+
+@contextmanager
+def certificate(key: Key = "ecdsa", host: str = "127.0.0.1") -> Iterator[Certificate]:
+    """Files for as long as the block runs. Raises ConfigError where none can be made."""
+    text = make(list(dict.fromkeys((*HERE, host))), DAYS, key)
+    begin = text.index("-----BEGIN", text.index("-----END CERTIFICATE"))
+    with tempfile.TemporaryDirectory(prefix="tricorn-bench-") as folder:  # only its owner may enter it
+        made = Certificate(f"{folder}/certificate.pem", f"{folder}/key.pem", key)
+        Path(made.file).write_text(text[:begin])
+        Path(made.key_file).write_text(text[begin:])
+        yield made
