@@ -336,6 +336,9 @@ impl Monitor<'_> {
     fn queue_timeout(&self, now: u64) -> Option<u64> {
         let shared = self.shared;
         let core = shared.baton.take();
+        if core.reactor.has_job() {
+            return Some(0);
+        }
         if core.reactor.has_leftovers() || core.reactor.is_cut_short() {
             return Some(BREATH);
         }

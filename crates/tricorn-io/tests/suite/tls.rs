@@ -1,6 +1,8 @@
 //! TLS over real sockets: what is served over plain ones is served, and what is wrong is told.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
 use crate::harness;
+use harness::group::*;
+use harness::hub::HubServer;
 use harness::tls::*;
 use harness::*;
 use rustls::version::{TLS12, TLS13};
@@ -574,4 +576,76 @@ fn a_balancer_announces_its_client_before_the_handshake() {
     assert!(shake(&mut world.connect(&server)).is_err());
     server.until_failed(Reason::Garbage, 1);
     server.until(Word::TlsHandshakes, 0);
+}
+
+#[test]
+fn a_session_stays_with_its_worker_while_plain_connections_go_to_idle_ones() {
+    let world = World::new();
+    let plan = plan(2);
+    let workers = Workers::echo(Plan { config: world.secure(plan.config.clone()), ..plan });
+    let mut client = connect(workers.address, Arc::new(world.client()), "localhost");
+    let index = client.get("/").answer().worker.expect("a worker");
+    let mut plain = workers.connect(index);
+    assert_eq!(plain.get("/").answer().worker, Some(index));
+    workers.block(index);
+    client.ask("/waits");
+    workers.servers[index].until(Word::Queued, 1);
+    assert_eq!(plain.get("/moves").answer().worker, Some(1 - index));
+    assert_eq!(workers.get(index, Word::Queued), 1, "it waits for its own worker");
+    workers.unblock_all();
+    let answer = client.response().answer();
+    assert_eq!((answer.worker, answer.path.as_str()), (Some(index), "/waits"));
+}
+
+#[test]
+fn handshakes_under_a_hub_are_done_while_it_is_held_up() {
+    let world = World::new();
+    let server = HubServer::start(world.secure(Config { threads: 10, ..config() }));
+    let mut first = connect(server.address, Arc::new(world.client()), "localhost");
+    assert_eq!(first.get("/now").status, 200);
+    first.ask("/block");
+    server.gate.until_held(1);
+    let mut others: Vec<TlsClient> = (0..10).map(|_| world.connect(&server)).collect();
+    others.iter_mut().for_each(|client| shake(client).expect("a handshake"));
+    others.iter_mut().for_each(|client| client.ask("/now"));
+    server.until(Word::TlsFull, 11);
+    server.gate.open(1);
+    others.iter_mut().for_each(|client| assert_eq!(client.response().status, 200));
+    assert_eq!(first.response().status, 200);
+}
+
+#[test]
+fn handshakes_are_done_while_every_thread_is_in_the_application() {
+    let gate = Gate::default();
+    let held = gate.clone();
+    let world = World::new();
+    let server = Server::start(world.secure(config()), move |engine, exchange| {
+        if path(exchange) == "/block" {
+            held.pass();
+        }
+        answer(engine, exchange, b"");
+    });
+    let mut first = world.connect(&server);
+    first.ask("/block");
+    gate.until_held(1);
+    let mut others: Vec<TlsClient> = (0..10).map(|_| world.connect(&server)).collect();
+    others.iter_mut().for_each(|client| shake(client).expect("a handshake"));
+    others.iter_mut().for_each(|client| client.ask("/"));
+    server.until(Word::Queued, 10);
+    gate.open(1);
+    others.iter_mut().for_each(|client| assert_eq!(client.response().status, 200));
+    assert_eq!(first.response().status, 200);
+}
+
+#[test]
+fn a_worker_that_leaves_ends_its_sessions_and_waits_for_no_silent_client() {
+    let world = World::new();
+    let server = Server::start(world.secure(config()), echo);
+    let _silent = server.connect();
+    let mut idle = world.connect(&server);
+    idle.get("/");
+    server.until(Word::TlsHandshakes, 1);
+    server.engine.drain();
+    idle.is_closed();
+    server.until_ended();
 }
