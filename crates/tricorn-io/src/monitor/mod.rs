@@ -252,7 +252,7 @@ impl Monitor<'_> {
             panic!("a test asked for it");
         }
         let patience = if self.mode == Mode::Covering || shared.waiting.hub().is_some() { 0 } else { TICK };
-        self.has_jobs = shared.work_off_in_place(patience);
+        self.has_jobs = shared.config.tls.is_some() && shared.work_off_in_place(patience);
         self.watchdog.look(shared, now);
         let seen = self.eye.look(&shared.waiting, now, elapsed, || shared.baton.take().rounds);
         self.calm = seen.is_calm;

@@ -24,10 +24,9 @@ const RECORD: usize = 16 * 1024;
 const SEAL: usize = 64;
 /// Most plaintext that is sealed ahead of the socket.
 pub const AHEAD: usize = 4 * RECORD;
-/// The longest record on the wire (RFC 5246 section 6.2.3; those of TLS 1.3 are shorter).
-pub const WIRE: usize = 5 + RECORD + 2048;
-/// Room for what is sealed at a time, a message of TLS' own included.
-pub const SEALED: usize = AHEAD + 4 * SEAL + 1024;
+/// Room for records: a message of a handshake that is not complete is held with its records, up to 64 KiB of it (rustls' limit), and
+/// more is read behind it. What is sealed at a time is less.
+const WIRE: usize = 2 * AHEAD;
 
 /// Memory of a thread for one call.
 pub struct Scratch {
@@ -39,7 +38,7 @@ pub struct Scratch {
 
 impl Default for Scratch {
     fn default() -> Scratch {
-        Scratch { wire: vec![0; SEALED.max(AHEAD + WIRE)], record: Vec::with_capacity(RECORD) }
+        Scratch { wire: vec![0; WIRE], record: Vec::with_capacity(RECORD) }
     }
 }
 
@@ -224,10 +223,16 @@ impl Link {
     fn last_words(&mut self, error: &Error, rest: &mut [u8]) {
         let before = self.owed.len();
         loop {
+            let start = self.owed.len();
             match self.session.process_tls_records(rest).state {
                 Ok(ConnectionState::EncodeTlsData(encoder)) => encode(encoder, &mut self.owed),
                 Ok(ConnectionState::TransmitTlsData(transmit)) => transmit.done(),
+                Ok(ConnectionState::ReadTraffic(mut traffic)) => while traffic.next_record().is_some() {},
                 _ => break,
+            }
+            // The alert is the last of it. Asked once more, rustls would look at the same bytes again, and make another.
+            if is_alert(&self.owed[start..]) {
+                break;
             }
         }
         // A client without a name that is known gets another alert than rustls' (RFC 6066 section 3). It is not encrypted yet.
@@ -395,6 +400,21 @@ impl Link {
         self.pledged = 0;
     }
 }
+
+/// Whether this record is an alert: by its type, or of TLS 1.3, which hides that, by its length. Applications' data is no part of what is
+/// asked about.
+fn is_alert(record: &[u8]) -> bool {
+    match record.first() {
+        Some(&ALERT) => true,
+        Some(&APPLICATION_DATA) => record.len() == SEALED_ALERT,
+        _ => false,
+    }
+}
+
+const ALERT: u8 = 21;
+const APPLICATION_DATA: u8 = 23;
+/// Header, level and description, the type, tag.
+const SEALED_ALERT: usize = 5 + 2 + 1 + 16;
 
 fn encode(mut encoder: EncodeTlsData<'_, rustls::server::ServerConnectionData>, owed: &mut Vec<u8>) {
     let start = owed.len();
