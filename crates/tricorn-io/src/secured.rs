@@ -60,7 +60,8 @@ impl Secured {
                     return left();
                 }
                 let held = session.as_ref().map_or(0, |session| session.link().begin_reading(&mut scratch.wire));
-                let room = &mut scratch.wire[held..][..READ];
+                let room = room_behind(&mut scratch.wire, held);
+                let most = room.len();
                 let count = match first.take() {
                     Some(bytes) => {
                         let count = bytes.len().min(room.len());
@@ -82,7 +83,7 @@ impl Secured {
                         Err(shaken) => return shaken,
                     },
                 };
-                if !matches!(shaken, Shaken::NotYet) || count < READ {
+                if !matches!(shaken, Shaken::NotYet) || count < most {
                     return shaken;
                 }
             }
@@ -203,7 +204,9 @@ fn absorb(
     sink: &mut dyn FnMut(&[u8]),
 ) -> io::Result<bool> {
     let held = link.begin_reading(&mut scratch.wire);
-    let got = match receive(socket, &mut scratch.wire[held..][..READ]) {
+    let room = room_behind(&mut scratch.wire, held);
+    let most_read = room.len();
+    let got = match receive(socket, room) {
         Ok(0) => {
             link.ends();
             return Ok(false);
@@ -226,7 +229,14 @@ fn absorb(
         let _ = pay(link, socket); // an answer of TLS' own, or an alert: what is left goes with what is sent next
     }
     absorbed.map_err(|_| Errno::PROTO)?;
-    Ok(got == READ)
+    Ok(got == most_read)
+}
+
+/// Where more is read. There is room: rustls refuses messages that would fill it.
+fn room_behind(wire: &mut [u8], held: usize) -> &mut [u8] {
+    let room = wire.get_mut(held..).unwrap_or_default();
+    let most = room.len().min(READ);
+    room.get_mut(..most).unwrap_or_default()
 }
 
 /// Sending.

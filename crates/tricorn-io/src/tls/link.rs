@@ -24,10 +24,9 @@ const RECORD: usize = 16 * 1024;
 const SEAL: usize = 64;
 /// Most plaintext that is sealed ahead of the socket.
 pub const AHEAD: usize = 4 * RECORD;
-/// The longest record on the wire (RFC 5246 section 6.2.3; those of TLS 1.3 are shorter).
-pub const WIRE: usize = 5 + RECORD + 2048;
-/// Room for what is sealed at a time, a message of TLS' own included.
-pub const SEALED: usize = AHEAD + 4 * SEAL + 1024;
+/// Room for records: a message of a handshake that is not complete is held with its records, up to 64 KiB of it (rustls' limit), and
+/// more is read behind it. What is sealed at a time is less.
+const WIRE: usize = 2 * AHEAD;
 
 /// Memory of a thread for one call.
 pub struct Scratch {
@@ -39,7 +38,7 @@ pub struct Scratch {
 
 impl Default for Scratch {
     fn default() -> Scratch {
-        Scratch { wire: vec![0; SEALED.max(AHEAD + WIRE)], record: Vec::with_capacity(RECORD) }
+        Scratch { wire: vec![0; WIRE], record: Vec::with_capacity(RECORD) }
     }
 }
 

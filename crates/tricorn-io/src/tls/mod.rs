@@ -27,7 +27,7 @@ pub use certificates::Report;
 pub use config::{check, suite_names};
 pub use facts::Facts;
 pub use failure::{Failure, Reason};
-pub use link::{AHEAD, Link, Opened, SEALED, Scratch, WIRE};
+pub use link::{AHEAD, Link, Opened, Scratch};
 pub use page::{Page, TLS_PAGE_BYTES};
 pub use source::Source;
 

@@ -591,7 +591,7 @@ fn a_session_stays_with_its_worker_while_plain_connections_go_to_idle_ones() {
     client.ask("/waits");
     workers.servers[index].until(Word::Queued, 1);
     assert_eq!(plain.get("/moves").answer().worker, Some(1 - index));
-    assert_eq!(workers.get(index, Word::Queued), 1, "it waits for its own worker");
+    workers.servers[index].until(Word::Queued, 1); // it waits for its own worker
     workers.unblock_all();
     let answer = client.response().answer();
     assert_eq!((answer.worker, answer.path.as_str()), (Some(index), "/waits"));
@@ -648,4 +648,30 @@ fn a_worker_that_leaves_ends_its_sessions_and_waits_for_no_silent_client() {
     server.engine.drain();
     idle.is_closed();
     server.until_ended();
+}
+
+#[test]
+fn a_handshake_that_does_not_end_is_bounded() {
+    let world = World::new();
+    let server = Server::start(world.secure(config()), echo);
+    // A ClientHello of 65,000 bytes, in records of one byte each: six times as long on the wire.
+    let mut message = vec![1, 0, 0xfd, 0xe8];
+    message.resize(65_000, 0);
+    let records: Vec<u8> = message.iter().flat_map(|byte| [22, 3, 1, 0, 1, *byte]).collect();
+    let mut client = server.connect();
+    let _ = client.stream.write_all(&records); // the server does not read all of it
+    let _ = client.rest();
+    server.until_failed(Reason::Garbage, 1);
+    assert_eq!(world.connect(&server).get("/").status, 200);
+}
+
+#[test]
+fn a_client_may_have_a_long_chain() {
+    let world = with_clients(ClientCertificates::Required);
+    let server = Server::start(world.secure(config()), tell_client);
+    let mut alice = world.authority.client("alice");
+    let others: Vec<_> = (0..40).map(|nr| world.authority.client(&format!("other {nr}"))).collect();
+    others.iter().for_each(|other| alice.chain.extend_from_slice(&other.chain));
+    assert!(alice.chain.len() > 20_000, "more than a record");
+    assert_eq!(asked(&server, world.client_with(&alice)).as_deref(), Ok("CN=alice CN=Authority 4D"));
 }
