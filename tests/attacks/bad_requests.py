@@ -31,7 +31,7 @@ BY_HOST = "serves what Host names"
 LAZY = "calls the application before it has seen the body"
 
 REQUEST_LINES = [
-    Bad("garbage", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
+    Bad("garbage", b"\x17\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
     Bad("http2_preface", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
     Bad("empty_method", get(line=b" /hello HTTP/1.1"), 400),
     Bad("method_with_brackets", get(line=b"G(T /hello HTTP/1.1"), 400),
