@@ -193,7 +193,7 @@ class Pool:
 def _complaint(key: str, server: Server) -> str:
     try:
         server.stop()
-    except AssertionError as error:
+    except (AssertionError, OSError) as error:  # the others are to be stopped all the same
         return f"{key}: {error}"
     return ""
 

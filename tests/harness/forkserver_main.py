@@ -20,6 +20,8 @@ from typing import Any, NoReturn
 
 LARGEST = 1 << 17
 """Bytes of an order: arguments and an environment."""
+UNKNOWN = 255 << 8
+"""The wait status that is told of a process which is no child, or was asked for before."""
 
 
 def import_as_arbiter(alias: str) -> None:
@@ -57,14 +59,19 @@ def serve(listener: socket) -> None:
 
 
 def obey(client: socket, sockets: Sequence[socket]) -> bool:
-    """Carries out an order; False when there are no more. A server that is forked has none of the `sockets`."""
-    message, descriptors, *_ = recv_fds(client, LARGEST, 2)
+    """Carries out an order; False when there are no more. A server that is forked has none of the `sockets`.
+
+    A client may be gone before its answer, or without reading one: that is the end of its orders, and of no other's.
+    """
+    try:
+        message, descriptors, *_ = recv_fds(client, LARGEST, 2)
+    except OSError:
+        return False
     if not message:
         return False
     order = json.loads(message)
     if "ended" in order:
-        client.send(str(os.waitpid(order["ended"], 0)[1]).encode())
-        return True
+        return answer(client, status_of(order["ended"]))
     pid = os.fork()
     if pid == 0:
         for each in sockets:
@@ -72,7 +79,22 @@ def obey(client: socket, sockets: Sequence[socket]) -> bool:
         become(order, descriptors)
     for descriptor in descriptors:
         os.close(descriptor)
-    client.send(str(pid).encode())
+    return answer(client, pid)
+
+
+def status_of(pid: int) -> int:
+    try:
+        return os.waitpid(pid, 0)[1]
+    except ChildProcessError:
+        return UNKNOWN
+
+
+def answer(client: socket, number: int) -> bool:
+    """Whether the client is still there."""
+    try:
+        client.send(str(number).encode())
+    except OSError:
+        return False
     return True
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import socket
 import subprocess
 import uuid
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 
 from tests.harness import Server, proc
 from tests.harness.classes import GREEN, THREADED, each
+from tests.harness.deadline import PATIENCE
 from tests.harness.forkserver import Forkserver
 from tests.harness.interpreter import python
 
@@ -94,3 +97,17 @@ def test_the_processes_of_a_run_share_one_that_ends_with_the_last(
         forked.stderr.close()
     second.stop()
     assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize("pid", [1, None], ids=["no child", "a child"])
+def test_a_client_that_leaves_before_its_answer_ends_nothing_for_others(pid: int | None, tmp_path: Path) -> None:
+    forkserver = Forkserver.of("sync")
+
+    def run(code: str) -> str:
+        return forkserver.run(code, cwd=str(tmp_path), environ=os.environ, within=PATIENCE).stdout
+
+    number = pid or int(run("import os; print(os.getpid())"))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as other:
+        other.connect(forkserver._socket.getpeername())
+        other.send(json.dumps({"ended": number}).encode())
+    assert run("print('here')") == "here\n"
