@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::plan::{self, Version};
 use crate::tls::tickets::Tickets;
-use crate::tls::verifier::{Any, Trusted};
+use crate::tls::verifier::Verifier;
 
 /// What the sessions with an origin have in common.
 #[derive(Debug, Clone)]
@@ -33,12 +33,13 @@ impl Tls {
         let provider = Arc::new(provider);
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
         let builder = builder.with_protocol_versions(&versions(plan)?).map_err(|error| error.to_string())?.dangerous();
-        let builder = if plan.verify {
+        let verifier = if plan.verify {
             let (authorities, named) = authorities(plan.ca_file.as_deref())?;
-            builder.with_custom_certificate_verifier(Arc::new(Trusted::new(authorities, named, &provider)?))
+            Verifier::trusted(authorities, named, provider)?
         } else {
-            builder.with_custom_certificate_verifier(Arc::new(Any(provider)))
+            Verifier::any(provider)
         };
+        let builder = builder.with_custom_certificate_verifier(Arc::new(verifier));
         let mut config = match (&plan.cert_file, &plan.key_file) {
             (None, None) => builder.with_no_client_auth(),
             (Some(certificate), key) => {

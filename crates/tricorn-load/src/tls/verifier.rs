@@ -7,35 +7,48 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use std::sync::Arc;
 
-/// Those that an authority has signed, and those that were named themselves.
-///
-/// webpki takes no certificate of an authority for that of a server. One that signed itself, as `openssl req -x509` makes
-/// it, is both: OpenSSL trusts it if it is named, and so does this.
+/// Signatures are checked in any case: it costs what it costs other clients.
 #[derive(Debug)]
-pub struct Trusted {
-    /// `None`: there is no authority among those that were named.
-    authorities: Option<Arc<WebPkiServerVerifier>>,
-    named: Vec<CertificateDer<'static>>,
+pub struct Verifier {
+    whom: Whom,
     provider: Arc<CryptoProvider>,
 }
 
-impl Trusted {
-    pub fn new(
+#[derive(Debug)]
+enum Whom {
+    Any,
+    /// Those that an authority has signed, and those that were named themselves.
+    ///
+    /// webpki takes no certificate of an authority for that of a server. One that signed itself, as `openssl req -x509` makes
+    /// it, is both: OpenSSL trusts it if it is named, and so does this.
+    Trusted {
+        /// `None`: there is no authority among those that were named.
+        authorities: Option<Arc<WebPkiServerVerifier>>,
+        named: Vec<CertificateDer<'static>>,
+    },
+}
+
+impl Verifier {
+    pub fn any(provider: Arc<CryptoProvider>) -> Verifier {
+        Verifier { whom: Whom::Any, provider }
+    }
+
+    pub fn trusted(
         authorities: RootCertStore,
         named: Vec<CertificateDer<'static>>,
-        provider: &Arc<CryptoProvider>,
-    ) -> Result<Trusted, String> {
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Verifier, String> {
         let authorities = if authorities.is_empty() {
             None
         } else {
-            let built = WebPkiServerVerifier::builder_with_provider(authorities.into(), Arc::clone(provider)).build();
+            let built = WebPkiServerVerifier::builder_with_provider(authorities.into(), Arc::clone(&provider)).build();
             Some(built.map_err(|error| error.to_string())?)
         };
-        Ok(Trusted { authorities, named, provider: Arc::clone(provider) })
+        Ok(Verifier { whom: Whom::Trusted { authorities, named }, provider })
     }
 }
 
-impl ServerCertVerifier for Trusted {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -44,11 +57,12 @@ impl ServerCertVerifier for Trusted {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        if self.named.iter().any(|named| named == certificate) {
+        let Whom::Trusted { authorities, named } = &self.whom else { return Ok(ServerCertVerified::assertion()) };
+        if named.iter().any(|named| named == certificate) {
             verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
             return Ok(ServerCertVerified::assertion());
         }
-        match &self.authorities {
+        match authorities {
             Some(authorities) => authorities.verify_server_cert(certificate, between, name, ocsp, now),
             None => Err(CertificateError::UnknownIssuer.into()),
         }
@@ -74,44 +88,5 @@ impl ServerCertVerifier for Trusted {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
-    }
-}
-
-/// Any. Signatures are still checked: it costs what it costs other clients.
-#[derive(Debug)]
-pub struct Any(pub Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Any {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }
