@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
+
+import telling
 
 
 def _shown(facts: Any) -> Any:
@@ -19,45 +20,32 @@ def answer(scheme: str, facts: Any) -> bytes:
     return json.dumps({"scheme": scheme, "facts": _shown(facts)}).encode()
 
 
-def wsgi(environ: dict[str, Any], start_response: Callable[..., object]) -> list[bytes]:
+def of_environ(environ: dict[str, Any]) -> bytes:
     facts = {name: value for name, value in environ.items() if name == "HTTPS" or name.startswith("SSL_")}
-    start_response("200 OK", [("Content-Type", "application/json")])
-    return [answer(environ["wsgi.url_scheme"], facts)]
+    return answer(environ["wsgi.url_scheme"], facts)
 
 
-async def asgi(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    assert scope["type"] != "lifespan"
-    body = answer(scope["scheme"], scope["extensions"].get("tls"))
-    if scope["type"] == "websocket":
-        await receive()
-        await send({"type": "websocket.accept"})
-        await send({"type": "websocket.send", "text": body.decode()})
-        return
-    await send({"type": "http.response.start", "status": 200, "headers": []})
-    await send({"type": "http.response.body", "body": body})
+def of_scope(scope: dict[str, Any]) -> bytes:
+    return answer(scope["scheme"], scope["extensions"].get("tls"))
+
+
+def of_tornados_request(request: Any) -> bytes:
+    is_secure = request.protocol == "https"
+    return answer(request.protocol, {"peercert": request.get_ssl_certificate()} if is_secure else None)
+
+
+def of_aiohttps_request(request: Any) -> bytes:
+    facts = {name: request.transport.get_extra_info(name) for name in ("peercert", "cipher")}
+    return answer(request.scheme, facts)
+
+
+wsgi = telling.wsgi(of_environ)
+asgi = telling.asgi(of_scope)
 
 
 def tornado() -> object:
-    from tornado import web
-
-    class Told(web.RequestHandler):
-        def get(self) -> None:
-            is_secure = self.request.protocol == "https"
-            facts = {"peercert": self.request.get_ssl_certificate()} if is_secure else None
-            self.write(answer(self.request.protocol, facts))
-
-    return web.Application([(r"/", Told)])
+    return telling.tornado(of_tornados_request)
 
 
 def aiohttp() -> object:
-    from aiohttp import web
-
-    async def told(request: web.Request) -> web.Response:
-        transport = request.transport
-        assert transport is not None
-        facts = {name: transport.get_extra_info(name) for name in ("peercert", "cipher")}
-        return web.Response(body=answer(request.scheme, facts))
-
-    made = web.Application()
-    made.add_routes([web.get("/", told)])
-    return made
+    return telling.aiohttp(of_aiohttps_request)
