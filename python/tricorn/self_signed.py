@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tricorn.errors import ConfigError
 
@@ -28,8 +28,15 @@ _NEW_KEY: dict[Key, tuple[str, ...]] = {
 }
 
 
-def make(names: Sequence[str], days: int, key: Key = "ecdsa") -> str:
-    """The certificate, then its key (PEM). Raises ConfigError."""
+class SelfSigned(NamedTuple):
+    """PEM."""
+
+    certificate: str
+    key: str
+
+
+def make(names: Sequence[str], days: int, key: Key = "ecdsa") -> SelfSigned:
+    """Raises ConfigError."""
     if program := shutil.which("openssl"):
         return _by_program(program, names, days, key)
     try:
@@ -41,22 +48,12 @@ def make(names: Sequence[str], days: int, key: Key = "ecdsa") -> str:
         ) from None
 
 
-def _by_program(program: str, names: Sequence[str], days: int, kind: Key) -> str:
+def _by_program(program: str, names: Sequence[str], days: int, kind: Key) -> SelfSigned:
     with tempfile.TemporaryDirectory(prefix="tricorn-dev-cert-") as directory:  # only its owner may enter it
         config, key, certificate = (Path(directory, name) for name in ("config", "key.pem", "certificate.pem"))
         config.write_text(_CONFIG.format(names=",".join(f"{kind_of(name)}:{name}" for name in names)))
-        command = [program, "req", "-x509", *_NEW_KEY[kind], "-nodes"]
-        command += [
-            "-sha256",
-            "-days",
-            str(days),
-            "-config",
-            str(config),
-            "-keyout",
-            str(key),
-            "-out",
-            str(certificate),
-        ]
+        command = [program, "req", "-x509", *_NEW_KEY[kind], "-nodes", "-sha256", "-days", str(days)]
+        command += ["-config", str(config), "-keyout", str(key), "-out", str(certificate)]
         try:
             subprocess.run(
                 command, check=True, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL
@@ -65,10 +62,10 @@ def _by_program(program: str, names: Sequence[str], days: int, kind: Key) -> str
             raise ConfigError(f"{program} has made no certificate: {error.stderr.strip() or error}") from None
         except (OSError, subprocess.TimeoutExpired) as error:
             raise ConfigError(f"{program} has made no certificate: {error}") from None
-        return certificate.read_text() + key.read_text()
+        return SelfSigned(certificate.read_text(), key.read_text())
 
 
-def _by_package(names: Sequence[str], days: int, kind: Key) -> str:
+def _by_package(names: Sequence[str], days: int, kind: Key) -> SelfSigned:
     """Raises ImportError."""
     import datetime
 
@@ -99,7 +96,7 @@ def _by_package(names: Sequence[str], days: int, kind: Key) -> str:
     )
     plain = serialization.NoEncryption()
     private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
-    return (certificate.public_bytes(serialization.Encoding.PEM) + private).decode()
+    return SelfSigned(certificate.public_bytes(serialization.Encoding.PEM).decode(), private.decode())
 
 
 def kind_of(name: str) -> str:

@@ -16,10 +16,9 @@ DAYS = 2
 @contextmanager
 def certificate(key: Key = "ecdsa", host: str = "127.0.0.1") -> Iterator[Certificate]:
     """Files for as long as the block runs. Raises ConfigError where none can be made."""
-    text = make(list(dict.fromkeys((*HERE, host))), DAYS, key)
-    begin = text.index("-----BEGIN", text.index("-----END CERTIFICATE"))
+    pair = make(list(dict.fromkeys((*HERE, host))), DAYS, key)
     with tempfile.TemporaryDirectory(prefix="tricorn-bench-") as folder:  # only its owner may enter it
         made = Certificate(f"{folder}/certificate.pem", f"{folder}/key.pem", key)
-        Path(made.file).write_text(text[:begin])
-        Path(made.key_file).write_text(text[begin:])
+        Path(made.file).write_text(pair.certificate)
+        Path(made.key_file).write_text(pair.key)
         yield made

@@ -20,7 +20,7 @@ def main(words: Sequence[str]) -> int:
     given = _parser().parse_args(words)
     try:
         names = [_checked(name) for name in dict.fromkeys((*HERE, *given.names))]
-        made = make(names, given.days)
+        made = "".join(make(names, given.days))
         if given.out is None:
             sys.stdout.write(made)
             return 0

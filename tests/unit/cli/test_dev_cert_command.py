@@ -21,7 +21,7 @@ def made(how: str, names: list[str], monkeypatch: pytest.MonkeyPatch, days: int 
         pytest.skip("openssl is not installed")
     if how == "cryptography":
         monkeypatch.setattr("shutil.which", lambda name: None)
-    return dev_cert_command.make(names, days)
+    return "".join(dev_cert_command.make(names, days))
 
 
 @with_each("how", HOWS)
