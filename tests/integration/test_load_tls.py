@@ -107,7 +107,7 @@ def test_suites_are_chosen(authority: Authority, port: int) -> None:
     for suite in ("TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256"):
         found = figures(load(authority, port, "-n", "4", "-c", "2", "--ciphers", suite))
         assert found["tls"]["suites"] == {suite: 2}
-    unknown = load(authority, port, "-n", "4", "--ciphers", "AES128-SHA")
+    unknown = load(authority, port, "-n", "4", "-c", "2", "--ciphers", "AES128-SHA")
     assert unknown.returncode == 1
     assert "AES128-SHA is no cipher suite that is known here: expected TLS_AES_256_GCM_SHA384, " in unknown.stderr
 
