@@ -6,8 +6,9 @@ use crate::exchange::timers::Timers;
 use crate::scoreboard::Phase;
 use crate::stream::Stream;
 use rustix::fd::{AsRawFd, OwnedFd};
-use rustix::io::{self, Errno};
+use rustix::io::fcntl_dupfd_cloexec;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use std::io;
 
 /// A socket as the application gets it.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub struct Taken {
     /// What was read behind the request, and is in no socket any more.
     pub unread: Vec<u8>,
 }
+
+const UNSENT: &str = "a part of the response waits on disk for the client: a socket is taken before the response";
 
 impl Engine {
     /// From now on the socket is the application's: nothing happens to it until the exchange is over, and then it is closed.
@@ -46,9 +49,9 @@ impl Engine {
     fn bridge(&self, exchange: &mut Exchange) -> io::Result<Taken> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let (near, far) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        let (socket, number) = (io::fcntl_dupfd_cloexec(&far, 3)?, far.as_raw_fd());
+        let (socket, number) = (fcntl_dupfd_cloexec(&far, 3)?, far.as_raw_fd());
         let redirected = exchange.lane.output_mut().redirect(Stream::new(far));
-        let (client, unsent) = redirected.ok_or(Errno::BUSY)?;
+        let (client, unsent) = redirected.ok_or_else(|| io::Error::new(io::ErrorKind::ResourceBusy, UNSENT))?;
         // The monitor knows the client's socket by its number, which is another one's when the client has left.
         exchange.settle();
         exchange.lane.take();

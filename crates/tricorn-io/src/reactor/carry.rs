@@ -49,8 +49,7 @@ impl Reactor {
         let token = event.token & !NEAR;
         if let Some(bridge) = self.bridge(token) {
             bridge.edges.came(event);
-            let is_through = bridge.is_through();
-            if is_through {
+            if bridge.is_through() {
                 self.finish_bridge(token);
             } else if self.work.is_turn_over() {
                 self.later(token);
@@ -139,7 +138,10 @@ impl Reactor {
         self.buffers.give_scratch(scratch);
         self.part_bridge(token);
         let (Some(rest), Some(conn)) = (rest, self.conns.get_mut(token)) else { return };
-        let (Some(stream), now) = (&conn.stream, clock::now()) else { return };
+        let (Some(stream), now) = (&conn.stream, clock::now()) else {
+            self.close(token);
+            return;
+        };
         if rest.is_empty() {
             self.settle(token, false, now);
             return;

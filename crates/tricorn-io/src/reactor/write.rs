@@ -34,9 +34,6 @@ impl Reactor {
         let (link, sent, hold) = (output.link(), output.sent(), output.is_held_back());
         let Returned { id, stream, mut outbox, mut spent, mut request, attachment, receiver, timing } =
             exchange.into_returned();
-        if link.is_taken() {
-            stream.unblock();
-        }
         self.admission.capacity_mut().ended();
         self.count(&timing, sent, &request, now);
         self.chores.spent.append(&mut spent);
@@ -53,11 +50,16 @@ impl Reactor {
         conn.attachment = attachment;
         let Wire::Http1(http1) = &mut conn.wire;
         http1.take_back(receiver);
-        if link.is_taken() && conn.phase.get().is_bridged() {
-            drop(stream);
-            self.chores.end(&mut outbox);
-            self.end_bridge(token, now);
-            return;
+        if link.is_taken() {
+            if conn.phase.get().is_bridged() {
+                drop(stream);
+                self.chores.end(&mut outbox);
+                self.end_bridge(token, now);
+                return;
+            }
+            if !elsewhere {
+                stream.unblock(); // else it is closed here, and a thread of the application's may go on with it
+            }
         }
         // What is still to come of a body, or of the protocol that followed, was not looked for yet.
         if partial || link == Link::Switched {

@@ -295,19 +295,63 @@ fn what_the_application_sends_before_it_returns_reaches_a_slow_reader() {
 fn a_client_that_does_not_take_the_rest_has_write_timeout() {
     let config = Config { write_timeout: 300 * MILLI, ..config() };
     let server = TakingServer::start(true, config, |_, socket| {
-        socket.socket.set_nonblocking(true).expect("a socket");
-        let mut left = BIG;
-        while let Ok(count) = socket.write(&vec![7; left.min(100_000)]) {
-            left -= count;
-            // The worker takes what there is room for.
-            std::thread::yield_now();
-        }
+        // As long as there is room, however late the worker comes to make some.
+        socket.socket.set_write_timeout(Some(Duration::from_secs(2))).expect("a timeout");
+        let full = socket.write_all(&noise(4 * BIG)).expect_err("a client that does not read");
+        assert_eq!(full.kind(), ErrorKind::WouldBlock);
     });
     let client = server.ask("/");
     server.server.until(Word::Requests, 1);
     server.server.until(Word::Connections, 0);
     assert_eq!(server.server.get(Word::WriteTimeouts), 1);
     drop(client);
+}
+
+/// Libraries have threads, which say the last words when the call is over.
+#[test]
+fn a_thread_that_has_the_socket_goes_on_after_the_call() {
+    for secure in [false, true] {
+        let gate = Gate::default();
+        let held = gate.clone();
+        let server = TakingServer::start(secure, config(), move |_, socket| {
+            let mut own = socket.socket.try_clone().expect("a descriptor");
+            let gate = held.clone();
+            std::thread::spawn(move || {
+                gate.pass();
+                let mut piece = [0; 5];
+                own.read_exact(&mut piece).expect("a client that sends");
+                own.write_all(&piece).expect("a client that reads");
+            });
+        });
+        let mut client = server.ask("/");
+        gate.until_held(1);
+        server.server.until(Word::Requests, 1);
+        client.send(b"hello");
+        gate.open(1);
+        assert_eq!(client.take(5), b"hello", "secure: {secure}");
+        client.is_closed();
+        server.server.until(Word::Connections, 0);
+    }
+}
+
+#[test]
+fn a_worker_that_leaves_does_not_wait_for_a_thread_that_has_the_socket() {
+    let gate = Gate::default();
+    let held = gate.clone();
+    let server = TakingServer::start(true, config(), move |_, socket| {
+        let own = socket.socket.try_clone().expect("a descriptor");
+        let gate = held.clone();
+        std::thread::spawn(move || {
+            gate.pass();
+            drop(own);
+        });
+    });
+    let mut client = server.ask("/");
+    server.server.until(Word::Requests, 1);
+    server.server.engine.drain();
+    client.is_closed();
+    server.server.until_ended();
+    gate.open(1);
 }
 
 #[test]
@@ -360,6 +404,24 @@ fn a_drain_waits_for_the_call_and_the_end_of_the_worker_does_not() {
 }
 
 #[test]
+fn the_end_of_the_worker_ends_the_connection_in_order() {
+    let gate = Gate::default();
+    let held = gate.clone();
+    let server = TakingServer::start(true, config(), move |_, socket| {
+        socket.write_all(b"last words").expect("a client that reads");
+        held.pass();
+        assert_eq!(read_all(socket), b"");
+    });
+    let mut client = server.ask("/");
+    gate.until_held(1);
+    server.server.engine.close();
+    assert_eq!(client.take(10), b"last words");
+    client.is_closed();
+    gate.open(1);
+    server.server.until_ended();
+}
+
+#[test]
 fn under_a_hub_bytes_are_carried_while_it_is_away() {
     let world = World::new();
     let server = HubServer::start(world.secure(Config { threads: 8, ..config() }));
@@ -388,6 +450,7 @@ fn under_a_hub_bytes_are_carried_while_it_is_away() {
             assert_eq!(blocked.response().status, 200);
         }
     }
+    drop(socket);
     server.give_back("/taken");
     client.is_closed();
     assert_eq!(server.stirs(), [], "it is the application's");

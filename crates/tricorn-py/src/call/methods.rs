@@ -200,7 +200,7 @@ impl Call {
                 }
                 None => None,
             };
-            let taken = self.ground.shared.engine.let_go(exchange).map_err(std::io::Error::from)?;
+            let taken = self.ground.shared.engine.let_go(exchange)?;
             Ok((taken.socket.into_raw_fd(), PyBytes::new(py, &taken.unread), told))
         })
     }

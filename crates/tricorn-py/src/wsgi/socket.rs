@@ -42,7 +42,7 @@ impl RequestSocket {
         python_socket(py)?.call_method1("show", (fd,)).map(Bound::unbind)
     }
 
-    /// What stands for the session; `None`: it is a plain connection.
+    /// What stands for the session; a plain connection has no such attribute.
     fn session(&self, py: Python<'_>, name: &str) -> PyResult<&Py<PyAny>> {
         self.session.get_or_try_init(py, || {
             let Some(facts) = self.handle.get().facts().map_err(over)? else { return Err(has_no(name)) };
