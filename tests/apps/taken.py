@@ -79,6 +79,19 @@ def floods(environ: Environ, start_response: Any) -> Iterable[bytes]:
     return []
 
 
+def hears_nothing(environ: Environ, start_response: Any) -> Iterable[bytes]:
+    """Until the fifo has something; then tells how much has come meanwhile, when its client has said all."""
+    sock = environ["gunicorn.socket"]
+    sock.sendall(b"taken\r\n")
+    with open(dict(parse_qsl(environ["QUERY_STRING"]))["fifo"], "rb") as fifo:
+        fifo.read(1)
+    count = 0
+    while piece := sock.recv(65536):
+        count += len(piece)
+    sock.sendall(b"%d\r\n" % count)
+    return []
+
+
 def holds_the_gil(environ: Environ, start_response: Any) -> Iterable[bytes]:
     """In C, from its first bytes on until the fifo has something; then tells that so many bytes have come meanwhile."""
     given = dict(parse_qsl(environ["QUERY_STRING"]))
@@ -119,6 +132,7 @@ ANSWERS = {
     "/echoes": echoes,
     "/answers": answers,
     "/floods": floods,
+    "/deaf": hears_nothing,
     "/gil": holds_the_gil,
     "/socket": speaks_websocket,
 }

@@ -43,8 +43,12 @@ impl Reactor {
         for position in self.deadlines.take_unhurried(self.conns.positions()) {
             let Some((token, conn)) = self.conns.at(position) else { continue };
             match conn.phase.get() {
-                Phase::Idle | Phase::Shaking if !conn.is_admin() => self.set_deadline(token, last),
-                Phase::Bridged(bridge) if bridge.is_over() => self.set_deadline(token, now + config::LINGER),
+                Phase::Idle | Phase::Shaking if !conn.is_admin() => {
+                    self.set_deadline(token, last);
+                }
+                Phase::Bridged(bridge) if bridge.is_over() => {
+                    self.set_deadline(token, now + config::LINGER);
+                }
                 _ => {}
             }
         }

@@ -190,7 +190,6 @@ impl Call {
         self.with(|_, exchange| exchange.facts().map(|facts| session::described(py, facts)).transpose())
     }
 
-    #[expect(clippy::type_complexity, reason = "what Python gets")]
     fn take_socket<'py>(&self, py: Python<'py>) -> PyResult<(RawFd, Bound<'py, PyBytes>, Option<Bound<'py, PyDict>>)> {
         self.with(|_, exchange| {
             let told = match exchange.facts() {
