@@ -206,9 +206,7 @@ class TestTaken:
             wire.sock.settimeout(1)
             with pytest.raises(TimeoutError):
                 wire.sock.sendall(b"x" * 64 * MEGABYTE)
-            assert proc.private_bytes(worker) - before < 16 * MEGABYTE, (
-                "the doctor's look at the call takes some as well"
-            )
+            assert proc.private_bytes(worker) - before < 16 * MEGABYTE, "the doctor takes some as well"
             for _ in range(8):
                 with SecureWire(taking.address, client(authority)) as other:
                     assert other.get("/pid").json() == worker

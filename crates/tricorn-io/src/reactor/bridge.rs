@@ -191,6 +191,7 @@ impl Bridge {
             Step::TargetGone if self.up.stage == Stage::Ended => Step::Waits,
             Step::TargetGone => {
                 self.up.refuse(spent);
+                let _ = near.end_sending(); // what is lost is the end, and no gap
                 Step::Moved(0)
             }
             step => step,
