@@ -14,11 +14,14 @@ import pytest
 from tests.harness import Server, until
 from tests.harness.certificates import Authority
 from tests.harness.classes import WSGI, each
-from tests.harness.tls import SecureWire, client
+from tests.harness.frames import CLOSE
+from tests.harness.needs import needs
+from tests.harness.tls import SecureFrames, SecureWire, client
 from tests.harness.wire import request
 
 pytestmark = pytest.mark.beyond_reference("its sockets are Python's: no byte moves while Python is busy")
 
+FRAMEWORKS = Path(__file__).parents[1] / "frameworks/apps"
 MUCH = 50_000
 """Bytes: what `/gil` sends before it holds the interpreter's lock."""
 
@@ -36,8 +39,8 @@ def start(authority: Authority) -> Iterator[Start]:
     files = {"certfile": str(issued.certificate), "keyfile": str(issued.key)}
     with ExitStack() as stack:
 
-        def one(alias: str, **options: Any) -> Server:
-            server = Server("taken:application", worker_class=alias, **files, **options)
+        def one(alias: str, app: str = "taken:application", **options: Any) -> Server:
+            server = Server(app, worker_class=alias, **files, **options)
             return stack.enter_context(server)
 
         yield one
@@ -78,3 +81,20 @@ def test_bytes_are_carried_while_c_code_holds_the_gil(
         until(wire.is_all_read, "the server reads it, with no thread of Python's")
         held.write(b".")
         assert wire._line("a line") == b"%d" % MUCH
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 1001), (signal.SIGHUP, 1012)])
+def test_websockets_of_tornados_handlers_are_told_that_their_worker_leaves(
+    number: signal.Signals, code: int, start: Start, authority: Authority
+) -> None:
+    needs("tornado")
+    server = start("tornado", "tornado_app:application", chdir=FRAMEWORKS)
+    with SecureFrames(server.address, "/echo", context=client(authority)) as sock:
+        sock.echoes()
+        server.signal(number)
+        got = sock.frame()
+        assert (got.first, got.code) == (CLOSE, code)
+        sock.put(CLOSE, got.payload)
+        sock.closed()
+        if number == signal.SIGTERM:
+            assert server.wait_exit() == 0
