@@ -2,8 +2,9 @@
 
 One worker on a core of its own. hello: kept alive, without TLS and with it. connect: a connection for each request,
 with full handshakes and resumed ones, of an ECDSA and an RSA certificate. down: 100 MiB, in pieces and from a file.
-idle: memory of connections, in one round. flood: latency of kept connections while others shake hands. Full handshakes
-are compared with X25519; what X25519MLKEM768 costs is said where a server knows it.
+idle: memory of connections, in one round. flood: latency of kept connections while others shake hands. Clients offer
+what browsers prefer, TLS_AES_128_GCM_SHA256 and X25519; what the suite that OpenSSL's clients prefer and X25519MLKEM768
+cost is said beside it, the latter where a server knows it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tricorn.bench import proc
 from tricorn.bench.certificate import certificate
 from tricorn.bench.servers import Certificate
 from tricorn.load import LoadError, Plan, Replay, Result, Target, Tls, run
+from tricorn.record import replace
 
 from benches.harness import report
 from benches.harness.load import CONNECTIONS, good
@@ -26,6 +28,9 @@ from benches.harness.process import LOAD_CORE, DidNotServe, Server, become_gener
 from benches.harness.servers import Figures, Found, in_turns, raw, spent, table, weigh
 from benches.tls import long_file
 from benches.tls.servers import LIMIT, OF_ASGI, SERVERS, started
+
+OFFERED = Tls(verify=False, post_quantum=False, suites=("TLS_AES_128_GCM_SHA256",))
+"""No certificate is checked: it is the run's own."""
 
 MOST_HANDSHAKES = 8
 """Connections at a time that shake hands: enough for every server to be busy."""
@@ -76,12 +81,12 @@ def main() -> int:
 
 
 def ask(server: Server, path: str = "/", *, tls: Tls | None = None, **plan: Any) -> Result:
-    """From the load generator's core. Over TLS no certificate is checked: it is the run's own."""
+    """From the load generator's core."""
     usual: dict[str, Any] = {"connections": CONNECTIONS, "timeout": 60.0, "cpus": (LOAD_CORE,)}
     scheme = "https" if server.secure else "http"
     target = Target(f"{scheme}://127.0.0.1:{server.port}{path}")
     try:
-        return run(Plan(targets=(target,), tls=tls or Tls(verify=False, post_quantum=False), **{**usual, **plan}))
+        return run(Plan(targets=(target,), tls=tls or OFFERED, **{**usual, **plan}))
     except LoadError as error:
         raise DidNotServe(str(error)) from error
 
@@ -122,15 +127,17 @@ def connect(arguments: argparse.Namespace, pairs: Pairs, line: str, found: Found
     for name, pair in (("ECDSA", pairs.ecdsa), ("RSA", pairs.rsa)):
         with started(line, found, pair) as server:
             for kind in ("full", "resumed"):
-                tls = Tls(verify=False, post_quantum=False, resume=kind == "resumed")
-                result, each = cost(server, tls=tls, **usual)
+                result, each = cost(server, tls=replace(OFFERED, resume=kind == "resumed"), **usual)
                 handshakes = result.tls or {}
                 if handshakes[kind]["count"] < 0.9 * result.answered:  # a server that gives no tickets
                     continue
                 figures[f"{name} {kind}: CPU µs"] = each * 1e6
                 figures[f"{name} {kind}: p50 ms"] = handshakes[kind]["latency"]["p50"] * 1e3
             if pair is pairs.ecdsa:
-                result, each = cost(server, tls=Tls(verify=False, resume=False), **usual)
+                tls = replace(OFFERED, resume=False)
+                _, each = cost(server, tls=replace(tls, suites=("TLS_AES_256_GCM_SHA384",)), **usual)
+                figures["ECDSA full with AES-256: CPU µs"] = each * 1e6
+                result, each = cost(server, tls=replace(tls, post_quantum=True), **usual)
                 if "X25519MLKEM768" in (result.tls or {})["groups"]:
                     figures["ECDSA full with ML-KEM: CPU µs"] = each * 1e6
     return figures
@@ -196,7 +203,7 @@ def _keep(
     scheme = "https" if server.secure else "http"
     plan = Plan(
         targets=(Target(f"{scheme}://127.0.0.1:{server.port}/"),),
-        tls=Tls(verify=False, post_quantum=False),
+        tls=OFFERED,
         replay=(*opening, last),
         connections=count,
         opens_all=True,
@@ -226,7 +233,7 @@ def flood(arguments: argparse.Namespace, pairs: Pairs, line: str, found: Found) 
         before = ask(server, **plan)
         good(before)
         flooded: list[Result] = []
-        tls = Tls(verify=False, post_quantum=False, resume=False)
+        tls = replace(OFFERED, resume=False)
         flooding = threading.Thread(
             target=lambda: flooded.append(
                 ask(

@@ -103,6 +103,15 @@ def test_groups_are_chosen(authority: Authority, issued: Issued, tmp_path: Path)
         assert found["tls"]["groups"] == {"X25519": 2}
 
 
+def test_suites_are_chosen(authority: Authority, port: int) -> None:
+    for suite in ("TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256"):
+        found = figures(load(authority, port, "-n", "4", "-c", "2", "--ciphers", suite))
+        assert found["tls"]["suites"] == {suite: 2}
+    unknown = load(authority, port, "-n", "4", "--ciphers", "AES128-SHA")
+    assert unknown.returncode == 1
+    assert "AES128-SHA is no cipher suite that is known here: expected TLS_AES_256_GCM_SHA384, " in unknown.stderr
+
+
 def test_a_server_of_pythons_ssl() -> None:
     with TlsServer() as server:
         words = ("load", "--json", "-n", "40", "-c", "2", "--cacert", str(server.certificate))

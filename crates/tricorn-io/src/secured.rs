@@ -9,7 +9,7 @@
 use crate::sys::fds::{retry, send};
 use crate::tls::{AHEAD, Facts, Failure, Link, Opened, Reason, Scratch, Source};
 use rustix::fd::BorrowedFd;
-use rustix::io::{self, Errno, IoSlice};
+use rustix::io::{self, Errno, IoSlice, writev};
 use rustix::net::{RecvFlags, recv};
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -37,6 +37,8 @@ pub enum Shaken {
 const MOST_BEFORE: usize = 96 * 1024;
 /// The first byte of every record of a handshake.
 const HANDSHAKE: u8 = 22;
+/// What TLS has to say of itself goes with what is sent next, up to so many bytes.
+const LITTLE: usize = 4 * 1024;
 /// Bytes that are read of a socket at a time.
 const READ: usize = AHEAD;
 
@@ -107,7 +109,9 @@ impl Secured {
         let mut surplus = Vec::new();
         let absorbed = link.absorb(incoming, &mut |plain| surplus.extend_from_slice(plain));
         link.keep(&surplus);
-        let paid = pay(&mut link, socket);
+        // A request has come already: tickets go with its answer.
+        let goes_with_answer = !surplus.is_empty() && absorbed.is_ok() && link.can_owe();
+        let paid = if goes_with_answer { Ok(()) } else { pay(&mut link, socket) };
         match (absorbed, link.opened()) {
             (Err(failure), _) => Shaken::Failed(failure),
             (Ok(()), Opened::Yes) => {
@@ -245,9 +249,11 @@ impl Secured {
     pub fn send(&self, socket: BorrowedFd<'_>, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let mut link = self.link();
         let most = slices.iter().map(|slice| slice.len()).sum();
-        pay_some(&mut link, socket)?;
+        if link.pledged() > 0 || link.owed().len() > LITTLE {
+            pay_some(&mut link, socket)?;
+        }
         if link.pledged() == 0 {
-            if !link.owed().is_empty() {
+            if link.owed().len() > LITTLE {
                 return Err(Errno::AGAIN);
             }
             SCRATCH.with_borrow_mut(|scratch| seal(&mut link, socket, slices, scratch))?;
@@ -282,19 +288,22 @@ impl Secured {
     }
 }
 
-/// Seals slices, and gives the socket what it takes of that.
+/// Seals slices, and gives the socket what it takes of what is owed and of that.
 fn seal(link: &mut Link, socket: BorrowedFd<'_>, slices: &[IoSlice<'_>], scratch: &mut Scratch) -> io::Result<()> {
-    let mut sealed = link.seal(slices, scratch).map_err(|_| Errno::PIPE)?;
-    if sealed == 0 && !link.owed().is_empty() {
-        pay(link, socket)?;
-        sealed = link.seal(slices, scratch).map_err(|_| Errno::PIPE)?;
-    }
+    let sealed = link.seal(slices, scratch).map_err(|_| Errno::PIPE)?;
     let records = &scratch.wire[..sealed];
-    let taken = match retry(|| send(socket, records)) {
+    let owed = link.owed().len();
+    let sent = match owed {
+        0 => retry(|| send(socket, records)),
+        _ => retry(|| writev(socket, &[IoSlice::new(link.owed()), IoSlice::new(records)])),
+    };
+    let taken = match sent {
         Ok(taken) => taken,
         Err(Errno::AGAIN) => 0,
         Err(error) => return Err(error),
     };
+    link.paid(taken.min(owed));
+    let taken = taken.saturating_sub(owed);
     link.went_out(taken);
     if taken < records.len() {
         link.owe(&records[taken..]);

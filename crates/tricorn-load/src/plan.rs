@@ -174,6 +174,8 @@ pub struct Tls {
     pub resumes: bool,
     /// X25519MLKEM768 is offered for the exchange of keys.
     pub post_quantum: bool,
+    /// Cipher suites that are offered, by IANA's names; empty: all.
+    pub suites: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -210,6 +212,7 @@ impl Default for Tls {
             max: Version::Tls13,
             resumes: true,
             post_quantum: true,
+            suites: Vec::new(),
         }
     }
 }

@@ -121,17 +121,24 @@ impl LoopServer {
     fn take_turn(&self, py: Python<'_>) -> PyResult<()> {
         self.samples.tell(py, &self.engine, || self.gateway.calls(py));
         let end = clock::now() + TURN;
-        while self.engine.look() {
-            for slot in self.engine.take_late() {
-                self.gateway.is_late(py, slot)?;
+        loop {
+            while self.engine.look() {
+                for slot in self.engine.take_late() {
+                    self.gateway.is_late(py, slot)?;
+                }
+                self.serve(py)?;
+                if self.service.is_over() {
+                    return Ok(());
+                }
+                if !self.engine.was_batch() || clock::now() > end {
+                    break;
+                }
             }
-            self.serve(py)?;
-            if self.service.is_over() {
-                return Ok(());
-            }
-            if !self.engine.was_batch() || clock::now() > end {
+            if !self.engine.has_job_for_hub(end) {
                 break;
             }
+            let engine: &Engine = &self.engine;
+            py.detach(|| engine.work_off_at_hub());
         }
         if !self.engine.rest() {
             self.engine.ring_hub();

@@ -137,6 +137,7 @@ def _tls_flags(group: argparse._ArgumentGroup) -> None:
     add("key", str, None, "its key, unless it stands beside it")
     add("tls-min", _version, "1.2", "the lowest version (1.2)")
     add("tls-max", _version, "1.3", "the highest version (1.3)")
+    add("ciphers", _suites, (), "cipher suites that are offered, such as TLS_AES_128_GCM_SHA256; comma separated")
     _switch(group, "no-resume", "a full handshake for each connection; otherwise tickets of the server are used")
     _switch(group, "no-post-quantum", "X25519MLKEM768 is not offered for the exchange of keys")
 
@@ -229,6 +230,10 @@ def _version(text: str) -> str:
     return text
 
 
+def _suites(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 def _field(text: str) -> tuple[str, str]:
     found = _FIELD.fullmatch(text)
     if found is None:
@@ -279,6 +284,7 @@ def _tls(given: argparse.Namespace, targets: Sequence[Target]) -> Tls:
         maximum=given.tls_max,
         resume=not given.no_resume,
         post_quantum=not given.no_post_quantum,
+        suites=given.ciphers,
     )
     if tls != Tls() and not any(one.is_secure for one in targets):
         raise LoadError("There is no https:// or wss:// among the URLs, and the flags of TLS are for these.")

@@ -52,6 +52,8 @@ class Tls(Record):
     """A connection anew resumes where the server has given a ticket."""
     post_quantum: bool = True
     """X25519MLKEM768 is offered for the exchange of keys."""
+    suites: tuple[str, ...] = ()
+    """Cipher suites that are offered, by IANA's names; all if there are none."""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -63,6 +65,7 @@ class Tls(Record):
             "max": self.maximum,
             "resumes": self.resume,
             "post_quantum": self.post_quantum,
+            "suites": list(self.suites),
         }
 
 

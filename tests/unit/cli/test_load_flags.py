@@ -106,10 +106,13 @@ def test_tls_and_whose_certificate_is_asked_for() -> None:
         "max": "1.3",
         "resumes": False,
         "post_quantum": False,
+        "suites": [],
     }
     assert made.as_json()["targets"][0]["server_name"] == "127.0.0.1"
     made = load_flags.parse(["-cacert", "ca.pem", "-cert", "c.pem", "-key", "k.pem", secure]).plan
     assert made.tls == Tls(ca_file="ca.pem", cert_file="c.pem", key_file="k.pem")
+    made = load_flags.parse(["--ciphers", "TLS_AES_128_GCM_SHA256, TLS_CHACHA20_POLY1305_SHA256", secure]).plan
+    assert made.as_json()["tls"]["suites"] == ["TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256"]
 
     def name(*words: str) -> str | None:
         return load_flags.parse([*words]).plan.targets[0].server_name

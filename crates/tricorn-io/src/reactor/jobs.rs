@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   a flight of a client's has come ──▶ queue ──next──▶ Job: the connection's stream is out
-//!                                                        │ run, without the baton: an idle app thread in its wait, or the monitor
+//!                                                        │ run, without the baton: an idle app thread or hub, or the monitor
 //!   open, or one flight further, or failed  ◀──returned──┘
 //! ```
 //!
@@ -27,22 +27,29 @@ pub struct Job {
     first: Vec<u8>,
     source: Arc<Source>,
     pub(super) shaken: Shaken,
+    /// Nanoseconds that it took.
+    pub(super) took: u64,
 }
 
 impl Job {
     pub(super) fn new(token: Token, stream: Stream, first: Vec<u8>, source: Arc<Source>) -> Job {
-        Job { token, stream, first, source, shaken: Shaken::NotYet }
+        Job { token, stream, first, source, shaken: Shaken::NotYet, took: 0 }
     }
 
     /// Takes its time.
     pub fn run(&mut self) {
+        let begun = clock::now();
         self.shaken = self.stream.shake(&std::mem::take(&mut self.first), &self.source);
+        self.took = clock::now().saturating_sub(begun);
     }
 
     pub(super) fn take_complaint(&self) -> Option<String> {
         self.source.take_complaint()
     }
 }
+
+/// After so many short jobs a long one is forgotten by half, about.
+const FORGETS: u64 = 16;
 
 #[derive(Debug, Default)]
 pub(super) struct Handshakes {
@@ -57,6 +64,8 @@ pub(super) struct Handshakes {
     newcomers: VecDeque<Token>,
     /// The socket of the job that is out.
     out: Option<RawFd>,
+    /// Nanoseconds that the longest job took, of the last ones.
+    longest: u64,
 }
 
 impl Handshakes {
@@ -128,12 +137,38 @@ impl Handshakes {
         self.out = Some(stream.socket().as_raw_fd());
     }
 
-    pub fn is_back(&mut self) {
+    /// It is back, after so many nanoseconds.
+    pub fn is_back(&mut self, took: u64) {
         self.out = None;
+        self.longest = took.max(self.longest - self.longest / FORGETS);
+    }
+
+    /// Whether the next one is likely to be done within so many nanoseconds.
+    pub fn are_short(&self, most: u64) -> bool {
+        self.longest <= most
     }
 
     /// The socket that is out.
     pub fn descriptor(&self) -> Option<RawFd> {
         self.out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::MILLI;
+
+    #[test]
+    fn one_long_job_makes_the_next_ones_long_for_a_while() {
+        let mut handshakes = Handshakes::default();
+        assert!(handshakes.are_short(MILLI), "none was long");
+        handshakes.is_back(3 * MILLI);
+        assert!(!handshakes.are_short(MILLI));
+        let shorts = (1..).find(|_| {
+            handshakes.is_back(MILLI / 10);
+            handshakes.are_short(MILLI)
+        });
+        assert!(shorts.is_some_and(|shorts| (10..50).contains(&shorts)), "{shorts:?}");
     }
 }

@@ -2,6 +2,7 @@
 use super::admin::asked_of_the_agent;
 use super::bodies::{Ahead, Bodies, no_memory};
 use super::conn::{Conn, Origin};
+use super::deadlines::TimedPhase;
 use super::opening::{Opened, open};
 use super::phase::{Change, Phase};
 use super::reject::{After, Rejection, STATUS, Unbegun};
@@ -62,7 +63,7 @@ impl Reactor {
         let mut taken = 0;
         let mut now = 0;
         loop {
-            match self.pass_opening(token, now).or_else(|| self.look(token, now))? {
+            match self.look(token, now)? {
                 Look::Complete(id) => return Some(id),
                 Look::Unwritten(id) => {
                     self.store(id);
@@ -122,16 +123,12 @@ impl Reactor {
         }
     }
 
-    /// What stands before the first request, if it is not passed yet.
-    #[inline]
-    fn pass_opening(&mut self, token: Token, now: u64) -> Option<Look> {
-        let conn = self.conns.get_mut(token).filter(|conn| conn.stage.is_before_requests())?;
-        look_for_opening(conn, token, &self.config, now)
-    }
-
     /// Steps through the bytes at hand. `now` is the time they came, 0 for bytes that came earlier.
     fn look(&mut self, token: Token, now: u64) -> Option<Look> {
         let conn = self.conns.get_mut(token)?;
+        if let Some(found) = pass_opening(conn, token, &self.config, now) {
+            return Some(found);
+        }
         let Wire::Http1(http1) = &mut conn.wire;
         let id = http1.current(token);
         let Some(mut reading) = http1.reading() else { return Some(Look::NeedMore) };
@@ -153,9 +150,7 @@ impl Reactor {
                     compact(request);
                     if self.config.streaming && conn.phase.get().is_body() {
                         request.partial = true;
-                        request.times.complete = if now == 0 { clock::now() } else { now };
-                        conn.phase.enter(Change::Complete);
-                        return Some(Look::Complete(id));
+                        return Some(complete(request, &mut conn.phase, now, id));
                     }
                     return Some(Look::NeedMore);
                 }
@@ -193,9 +188,7 @@ impl Reactor {
                         conn.phase.enter(Change::Unwritten);
                         return Some(Look::Unwritten(id));
                     }
-                    request.times.complete = if now == 0 { clock::now() } else { now };
-                    conn.phase.enter(Change::Complete);
-                    return Some(Look::Complete(id));
+                    return Some(complete(request, &mut conn.phase, now, id));
                 }
             }
         }
@@ -327,6 +320,18 @@ impl Reactor {
             self.notice(true, || format!("{what} from ip={peer}: {}", refusal.log_text()));
         }
     }
+}
+
+/// What stands before the first request, if it is not passed yet.
+fn pass_opening(conn: &mut Conn, token: Token, config: &Config, now: u64) -> Option<Look> {
+    if conn.stage.is_before_requests() { look_for_opening(conn, token, config, now) } else { None }
+}
+
+/// What the application will see of the request is there.
+fn complete(request: &mut Request, phase: &mut TimedPhase, now: u64, id: RequestId) -> Look {
+    request.times.complete = if now == 0 { clock::now() } else { now };
+    phase.enter(Change::Complete);
+    Look::Complete(id)
 }
 
 /// Looks for what a balancer announces before the first request; `None`: that is over.

@@ -91,6 +91,11 @@ impl Reactor {
         self.gate.handshakes.has_job()
     }
 
+    /// Whether there is some that is likely to be done within so many nanoseconds.
+    pub fn has_short_job(&self, most: u64) -> bool {
+        self.has_job() && self.gate.handshakes.are_short(most)
+    }
+
     /// For how many nanoseconds it has waited; 0: there is none.
     pub fn job_waited(&self, now: u64) -> u64 {
         self.gate.handshakes.waited(now)
@@ -115,7 +120,7 @@ impl Reactor {
 
     /// A job is done. Whether there is something to be read by that, which makes no event.
     pub fn job_is_done(&mut self, job: Job) -> bool {
-        self.gate.handshakes.is_back();
+        self.gate.handshakes.is_back(job.took);
         if let Some(complaint) = job.take_complaint() {
             let text = format!("New certificates cannot be used, and the ones before stay in use: {complaint}");
             self.notice(true, || text);

@@ -2,7 +2,7 @@
 use super::bundle::{Bundle, ClientCertificates, Version};
 use super::certificates::{Loaded, Report, Resolver, authorities_of};
 use super::key_log::KeyLogFile;
-use super::tickets::Tickets;
+use super::tickets::{TICKETS, Tickets};
 use aws_lc_rs::digest::{Context, SHA256};
 use rustls::crypto::{CryptoProvider, aws_lc_rs as provider};
 use rustls::pki_types::CertificateRevocationListDer;
@@ -13,9 +13,6 @@ use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, ServerConfig, SupportedCipherSuite, SupportedProtocolVersion};
 use std::sync::Arc;
 use std::time::SystemTime;
-
-/// Tickets that a client gets with a full handshake: one may be used while the other is on its way.
-const TICKETS: usize = 2;
 
 /// Judges all of a bundle: what is told of each certificate, or what is wrong, and where.
 pub fn check(bundle: &Bundle) -> Result<Vec<Report>, String> {

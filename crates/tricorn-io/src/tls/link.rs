@@ -12,9 +12,10 @@
 use super::certificates::{Asked, take_asked};
 use super::facts::Facts;
 use super::failure::{Failure, NO_CERTIFICATE};
+use super::tickets::allow_tickets;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, InsufficientSizeError, UnbufferedStatus};
-use rustls::{AlertDescription, Error, ServerConfig};
+use rustls::{AlertDescription, Error, ProtocolVersion, ServerConfig};
 use std::io::IoSlice;
 use std::sync::Arc;
 
@@ -145,6 +146,7 @@ impl Link {
         let fresh = incoming.len() - self.held.len().min(incoming.len());
         if self.shaking.is_some() {
             take_asked(); // of another session
+            allow_tickets(Facts::is_resumption(self.session.handshake_kind()));
         }
         let result = loop {
             let rest = incoming.get_mut(at..).unwrap_or_default();
@@ -290,14 +292,13 @@ impl Link {
     /// Seals plaintext of these slices, at most [`AHEAD`] bytes of it, into records: how long these are, in `scratch`. The
     /// plaintext is pledged by that.
     ///
-    /// To be called when nothing is owed. 0 if something is owed afterwards: TLS itself has something to say first.
+    /// They come behind what is owed, now or by this call: TLS itself may have something to say first.
     pub fn seal(&mut self, parts: &[IoSlice<'_>], scratch: &mut Scratch) -> Result<usize, Failure> {
         let Scratch { wire, record } = scratch;
         let mut held = std::mem::take(&mut self.held);
         let sealed = loop {
             let UnbufferedStatus { discard, state } = self.session.process_tls_records(&mut held);
             match state {
-                Ok(ConnectionState::WriteTraffic(_)) if self.owed_from < self.owed.len() => break Ok((0, 0)),
                 Ok(ConnectionState::WriteTraffic(mut traffic)) => {
                     break seal_all(parts, record, wire, |plain, out| {
                         traffic.encrypt(plain, out).map_err(|error| error.to_string())
@@ -348,6 +349,11 @@ impl Link {
             held.drain(..discard);
         }
         self.held = held;
+    }
+
+    /// What is owed can wait for what is sent next: the client has all that it needs of the handshake, and these are tickets.
+    pub fn can_owe(&self) -> bool {
+        self.session.protocol_version() == Some(ProtocolVersion::TLSv1_3) && self.opened() == Opened::Yes
     }
 
     /// Records that the socket has not taken.

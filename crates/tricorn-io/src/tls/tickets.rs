@@ -1,11 +1,29 @@
 //! Tickets: what a client keeps of its session, sealed with keys that all workers have.
 //!
+//! A client gets two with a full handshake: one may be used while the other is on its way. With a resumed one, for which it has spent one,
+//! it gets one. rustls has one number for both, and asks here for each ticket: so the session says before how many it may have.
+//!
 //! A ticket is the name of its key (16 bytes), a nonce (12), and the session, sealed with AES-256-GCM. The key is made from one of
 //! the page's by HKDF, with a digest of what clients are verified by: a session that was let in by other rules is not resumed.
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Salt};
 use aws_lc_rs::rand;
 use rustls::server::ProducesTickets;
+use std::cell::Cell;
+
+/// Most that a client gets with a handshake.
+pub const TICKETS: usize = 2;
+const AFTER_RESUMPTION: usize = 1;
+
+thread_local! {
+    /// How many the session that this thread goes on with may have.
+    static ALLOWED: Cell<usize> = const { Cell::new(TICKETS) };
+}
+
+/// To be said before a session goes on with its handshake.
+pub fn allow_tickets(is_resumed: bool) {
+    ALLOWED.set(if is_resumed { AFTER_RESUMPTION } else { TICKETS });
+}
 
 const NAME: usize = 16;
 const KEY: usize = 32;
@@ -64,6 +82,8 @@ impl ProducesTickets for Tickets {
     }
 
     fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
+        let allowed = ALLOWED.get().checked_sub(1)?;
+        ALLOWED.set(allowed);
         let TicketKey { name, key } = self.keys.first()?;
         let mut nonce = [0; NONCE_LEN];
         rand::fill(&mut nonce).ok()?;
@@ -100,7 +120,18 @@ mod tests {
     }
 
     #[test]
+    fn a_session_that_is_resumed_gets_one_and_another_one_two() {
+        let tickets = tickets(&[1], b"rules");
+        for (is_resumed, most) in [(false, 2), (true, 1), (false, 2)] {
+            allow_tickets(is_resumed);
+            let made = (0..3).filter(|_| tickets.encrypt(b"session").is_some()).count();
+            assert_eq!(made, most, "resumed: {is_resumed}");
+        }
+    }
+
+    #[test]
     fn a_ticket_is_opened_by_whichever_worker_has_its_key() {
+        allow_tickets(false);
         let ticket = tickets(&[1], b"rules").encrypt(b"session").expect("a ticket");
         assert_eq!(tickets(&[2, 1], b"rules").decrypt(&ticket).as_deref(), Some(b"session".as_slice()));
         assert_eq!(tickets(&[2], b"rules").decrypt(&ticket), None, "its key is gone");
@@ -110,6 +141,7 @@ mod tests {
 
     #[test]
     fn a_ticket_that_was_changed_or_cut_is_none() {
+        allow_tickets(false);
         let tickets = tickets(&[1], b"rules");
         let whole = tickets.encrypt(b"session").expect("a ticket");
         for at in 0..whole.len() {

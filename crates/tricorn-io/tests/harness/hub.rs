@@ -11,6 +11,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use tricorn_io::{Readiness, Siblings, SlotReadiness};
 
+/// For how long the hub keeps its loop for handshakes, in nanoseconds.
+const TURN: u64 = 1_000_000;
+
 /// What a test lets the hub do, in the hub's own thread.
 type Task = Box<dyn FnOnce(&mut Loop) + Send>;
 
@@ -37,6 +40,8 @@ struct View {
     stirs: Mutex<Vec<SlotReadiness>>,
     /// Times that the engine's descriptors have woken the hub.
     turns: AtomicUsize,
+    /// Jobs that it has done.
+    jobs: AtomicUsize,
     /// The next time it is held up before it looks, until `gate` is opened.
     holds: AtomicBool,
 }
@@ -283,6 +288,11 @@ impl HubServer {
     }
 
     /// Times that the engine has woken the hub.
+    /// Jobs that the hub has done.
+    pub fn jobs(&self) -> usize {
+        self.view.jobs.load(Ordering::SeqCst)
+    }
+
     pub fn turns(&self) -> usize {
         self.view.turns.load(Ordering::SeqCst)
     }
@@ -373,20 +383,28 @@ impl Loop {
 
     /// Does what there is to do.
     fn turn(&mut self) {
-        while self.engine.look() {
-            for slot in self.engine.take_late() {
-                let path = self.open.iter().find(|exchange| exchange.slot() == slot).map(path);
-                lock(&self.view.late).push(path.expect("a call that is late waits"));
-            }
-            while self.engine.has_more() {
-                self.serve(None);
-                if self.ended {
-                    return;
+        let end = tricorn_io::clock::now() + TURN;
+        loop {
+            while self.engine.look() {
+                for slot in self.engine.take_late() {
+                    let path = self.open.iter().find(|exchange| exchange.slot() == slot).map(path);
+                    lock(&self.view.late).push(path.expect("a call that is late waits"));
+                }
+                while self.engine.has_more() {
+                    self.serve(None);
+                    if self.ended {
+                        return;
+                    }
+                }
+                if !self.engine.was_batch() {
+                    break;
                 }
             }
-            if !self.engine.was_batch() {
+            if !self.engine.has_job_for_hub(end) {
                 break;
             }
+            self.engine.work_off_at_hub();
+            self.view.jobs.fetch_add(1, Ordering::SeqCst);
         }
         if !self.engine.rest() {
             self.engine.ring_hub();

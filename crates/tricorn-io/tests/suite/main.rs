@@ -23,6 +23,7 @@ mod requests;
 mod scoreboard;
 mod siblings_leave;
 mod streaming;
+mod tickets;
 mod timeouts;
 mod tls;
 mod uploads;

@@ -615,6 +615,18 @@ fn handshakes_under_a_hub_are_done_while_it_is_held_up() {
 }
 
 #[test]
+fn a_hub_that_is_idle_does_handshakes_itself() {
+    let world = World::new();
+    let server = HubServer::start(world.secure(Config { threads: 10, ..config() }));
+    // The monitor may be awake, and faster.
+    until("the hub has done one", || {
+        let mut client = connect(server.address, Arc::new(world.client()), "localhost");
+        assert_eq!(client.get("/now").status, 200);
+        server.jobs() > 0
+    });
+}
+
+#[test]
 fn handshakes_are_done_while_every_thread_is_in_the_application() {
     let gate = Gate::default();
     let held = gate.clone();

@@ -4,7 +4,7 @@ use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, NamedGroup, RootCertStore, SupportedProtocolVersion};
+use rustls::{ClientConfig, NamedGroup, RootCertStore, SupportedCipherSuite, SupportedProtocolVersion};
 use std::sync::Arc;
 
 use crate::plan::{self, Version};
@@ -30,6 +30,7 @@ impl Tls {
         if !plan.post_quantum {
             provider.kx_groups.retain(|group| group.name() != NamedGroup::X25519MLKEM768);
         }
+        provider.cipher_suites = suites(plan, &provider.cipher_suites)?;
         let provider = Arc::new(provider);
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
         let builder = builder.with_protocol_versions(&versions(plan)?).map_err(|error| error.to_string())?.dangerous();
@@ -63,6 +64,25 @@ impl Tls {
         config.resumption = Resumption::disabled();
         Tls { config: Arc::new(config), name: self.name.clone() }
     }
+}
+
+/// IANA's name of a cipher suite. rustls calls those of TLS 1.3 TLS13_…, to keep them apart.
+pub fn suite_name(suite: SupportedCipherSuite) -> String {
+    suite.suite().as_str().unwrap_or_default().replace("TLS13_", "TLS_")
+}
+
+fn suites(plan: &plan::Tls, all: &[SupportedCipherSuite]) -> Result<Vec<SupportedCipherSuite>, String> {
+    if plan.suites.is_empty() {
+        return Ok(all.to_vec());
+    }
+    let find = |name: &String| {
+        let found = all.iter().find(|suite| suite_name(**suite) == *name);
+        found.copied().ok_or_else(|| {
+            let names: Vec<String> = all.iter().map(|suite| suite_name(*suite)).collect();
+            format!("{name} is no cipher suite that is known here: expected {}", names.join(", "))
+        })
+    };
+    plan.suites.iter().map(find).collect()
 }
 
 fn versions(plan: &plan::Tls) -> Result<Vec<&'static SupportedProtocolVersion>, String> {
@@ -126,6 +146,24 @@ mod tests {
         assert_eq!(crossed, "no version of TLS is at least 1.3 and at most 1.2");
         let unnamed = Tls::new(&plan::Tls { verify: false, ..plan() }, "a b", 1).unwrap_err();
         assert_eq!(unnamed, "\"a b\" is no name of a server: expected a host name or an IP address");
+    }
+
+    #[test]
+    fn suites_are_offered_by_their_names() {
+        let offered = |suites: &[&str]| {
+            let suites = suites.iter().map(|name| (*name).to_string()).collect();
+            let plan = plan::Tls { verify: false, suites, ..plan::Tls::default() };
+            let tls = Tls::new(&plan, "localhost", 1)?;
+            Ok::<_, String>(tls.config.crypto_provider().cipher_suites.iter().map(|suite| suite_name(*suite)).collect())
+        };
+        let wanted = ["TLS_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"];
+        assert_eq!(offered(&wanted).as_deref(), Ok(&wanted.map(String::from)[..]));
+        assert_eq!(offered(&[]).map(|all: Vec<String>| all.len()), Ok(9));
+        let unknown = offered(&["AES128-SHA"]).unwrap_err();
+        assert!(
+            unknown.starts_with("AES128-SHA is no cipher suite that is known here: expected TLS_AES_256_"),
+            "{unknown}"
+        );
     }
 
     #[test]

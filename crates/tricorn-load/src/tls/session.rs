@@ -15,6 +15,7 @@ use std::time::Instant;
 
 use crate::failure::{Broken, Failure};
 use crate::tls::Tls;
+use crate::tls::config::suite_name;
 use crate::tls::handshake::{Agreed, Handshake};
 
 pub struct Session {
@@ -162,14 +163,14 @@ impl Session {
 
     fn agreed(&self) -> Handshake {
         let version = self.tls.protocol_version().and_then(|version| version.as_str()).unwrap_or_default();
-        let suite = self.tls.negotiated_cipher_suite().and_then(|suite| suite.suite().as_str()).unwrap_or_default();
+        let suite = self.tls.negotiated_cipher_suite().map(suite_name).unwrap_or_default();
         let group = self.tls.negotiated_key_exchange_group();
         Handshake {
             nanoseconds: self.begun.map_or(0, |begun| begun.elapsed().as_nanos() as u64),
             is_resumed: self.tls.handshake_kind() == Some(HandshakeKind::Resumed),
             agreed: Agreed {
                 version: version.replace("TLSv1_", "TLSv1."),
-                suite: suite.replace("TLS13_", "TLS_"),
+                suite,
                 group: group.and_then(|group| group.name().as_str()).unwrap_or_default().into(),
             },
         }

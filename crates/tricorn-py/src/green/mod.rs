@@ -201,17 +201,24 @@ impl GreenServer {
         self.sort(py)?;
         let begun = clock::now();
         let end = begun + TURN;
-        while self.engine.look() {
-            self.raise_in_late_calls(py);
-            while self.engine.has_more() {
-                self.start_one(slf)?;
-                if self.service.is_over() {
-                    return Ok(());
+        loop {
+            while self.engine.look() {
+                self.raise_in_late_calls(py);
+                while self.engine.has_more() {
+                    self.start_one(slf)?;
+                    if self.service.is_over() {
+                        return Ok(());
+                    }
+                }
+                if !self.engine.was_batch() || clock::now() > end {
+                    break;
                 }
             }
-            if !self.engine.was_batch() || clock::now() > end {
+            if !self.engine.has_job_for_hub(end) {
                 break;
             }
+            let engine: &Engine = &self.engine;
+            py.detach(|| engine.work_off_at_hub());
         }
         if !self.engine.rest() || !self.unsure.borrow().is_empty() {
             self.engine.ring_hub();
