@@ -41,13 +41,14 @@ demo: build ## Builds, serves an example and shows it answering (DEMO=fastapi_ap
 
 .PHONY: test
 test: ## Everything: the wheel in a clean environment, the Rust tests and every Python test incl. real processes
-	@$(MAKE) -j 4 rust-tests check-wheel tools another-python docs  # side by side, since pip and most of these tests wait
+	@# Side by side, since pip and most of these tests wait.
+	@$(MAKE) -j 4 rust-tests check-wheel tools another-python docs rewritten
 	@$(MAKE) pytest
 
 # tricorn-py is an extension module: its symbols of Python are resolved by the interpreter that loads it, so cargo cannot
 # link it into a test program. It holds no logic of its own and is tested from Python.
 # Most of their time is waiting: for deadlines, and for threads of servers.
-CARGO_TEST := RUST_TEST_THREADS=$$((2 * $$(nproc))) cargo test --workspace --exclude tricorn-py
+CARGO_TEST := RUST_TEST_THREADS=$$((2 * $$(nproc))) cargo test --profile bench --workspace --exclude tricorn-py
 
 .PHONY: compile-tests
 compile-tests: $(VENV)/.made
@@ -74,10 +75,18 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 again = || { printf '\033[1m== Once more and alone: what failed\033[0m\n'; \
 	  $(PYTEST) -v --last-failed --last-failed-no-failures none --maxfail 1 $(1); }
 .PHONY: pytest
-pytest: build ## Only the Python tests (PYTEST_ARGS="-k name" chooses)
+pytest: build rewritten ## Only the Python tests (PYTEST_ARGS="-k name" chooses)
 	$(call say,Python tests)
 	@$(BIN)/python -m compileall -q python/tricorn tests
 	@$(PYTEST) -n $$((6 * $$(nproc))) --dist loadfile --no-loadscope-reorder --durations=40 $(PYTEST_ARGS) $(call again,$(PYTEST_ARGS))
+
+# pytest rewrites the assertions of a module once, and keeps it. In a new checkout twelve processes that begin together would
+# each rewrite all of them: half a minute of CPU. What cannot be collected is told by the run itself.
+.PHONY: rewritten
+rewritten: $(VENV)/.rewritten
+$(VENV)/.rewritten: | $(VENV)/.built
+	@$(PYTEST) --collect-only -qq >/dev/null 2>&1 || true
+	@touch $@
 
 # What differs between versions of Python is the start, the C API under the gateways, threads and signals.
 SMOKE := tests/unit/gateway tests/integration/test_signals.py tests/conformance/wsgi_pep3333 -k "unit or gthread or asgi"

@@ -31,12 +31,16 @@ class Check(NamedTuple):
     what: str
 
 
+CARGO_TEST = ["cargo", "test", "--profile", "bench", "--workspace", "--exclude", "tricorn-py"]
+
 LINT = [
     Check("format (Rust)", ["cargo", "fmt", "--all", "--check"], "rustfmt; `make format` repairs"),
     Check("format (Python)", [f"{BIN}/ruff", "format", "--check", "."], "ruff format; `make format` repairs"),
     Check("ruff", [f"{BIN}/ruff", "check", "--quiet", "."], "lints of pyproject.toml"),
     Check(
-        "clippy", ["cargo", "clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"], "no warnings"
+        "clippy",
+        ["cargo", "clippy", "--profile", "bench", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"],
+        "no warnings",
     ),
     Check("mypy", [f"{BIN}/mypy"], "--strict on python/tricorn, scripts and benches"),
     Check("stubtest", [PYTHON, "-m", "mypy.stubtest", "tricorn._core"], "the stub says what the binary does"),
@@ -85,7 +89,7 @@ LINT = [
 TESTS = [
     Check(
         "tests (Rust)",
-        ["cargo", "test", "--workspace", "--exclude", "tricorn-py", "--quiet", "--", "--skip", "ten_thousand"],
+        [*CARGO_TEST, "--quiet", "--", "--skip", "ten_thousand"],
         "all but the longest, which `make test` has too",
     ),
     Check(

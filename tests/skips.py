@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from tests.cluster import net
+from tests.harness.balancers import find_stream_module
 from tests.harness.needs import gunicorns_packages
 from tests.harness.pythons import MINORS, interpreter, static_interpreter
 from tests.harness.server import REFERENCE
@@ -30,6 +31,7 @@ COMBINATIONS = (
 PROGRAMS = (
     "zsh", "fish", "openssl", "tmux", "hey", "promtool", "prometheus",
     "nginx", "haproxy", "systemd-analyze", "actionlint", "caddy", "curl", "nft", "envoy", "podman", "debootstrap",
+    "go", "sslyze",
 )  # fmt: skip
 
 SECCOMP = tuple(f"/{folder}/libseccomp.so.2" for folder in ("lib64", "usr/lib64", "usr/lib")) + tuple(
@@ -50,6 +52,8 @@ def lacking() -> list[str]:
         reasons.append("needs a browser: .*")
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin:{CLUSTER}"
     reasons += [f"{program} is not installed" for program in PROGRAMS if not shutil.which(program, path=path)]
+    if find_stream_module() is None:
+        reasons.append("nginx has no module stream")
     if not (CLUSTER / "python").exists():
         reasons.append("helm is not installed")
     if (reason := net.lacking()) is not None:
@@ -67,6 +71,8 @@ def lacking() -> list[str]:
         reasons.append("needs a core that measures the baton: make baton")
     if gunicorns_packages() is None:
         reasons.append("needs gunicorn itself: make test-reference")
+    if os.environ.get("TRICORN_TEST_TLS") != "1":
+        reasons.append("TRICORN_TEST_TLS=1 asks for it")
     if sys.version_info < (3, 11):
         reasons += ["needs a parser for TOML", "needs grafana-foundation-sdk, which wants Python 3.11"]
     return reasons

@@ -30,8 +30,11 @@ def of_scope(scope: dict[str, Any]) -> bytes:
 
 
 def of_tornados_request(request: Any) -> bytes:
-    is_secure = request.protocol == "https"
-    return answer(request.protocol, {"peercert": request.get_ssl_certificate()} if is_secure else None)
+    if request.protocol != "https":
+        return answer(request.protocol, None)
+    session = request.connection.stream.socket
+    facts = {"peercert": request.get_ssl_certificate(), "version": session.version(), "cipher": session.cipher()}
+    return answer(request.protocol, facts)
 
 
 def of_aiohttps_request(request: Any) -> bytes:

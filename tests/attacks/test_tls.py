@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Pool
-from tests.harness import APPS, Server, proc, until
+from tests.harness import APPS, Server, proc, until, with_each
 from tests.harness.certificates import Authority
 from tests.harness.classes import EVERY, SERVERS_OF_CLASSES, each
 from tests.harness.tls import SecureWire, client
@@ -136,6 +136,37 @@ def test_what_is_no_handshake_ends_the_connection(data: bytes, server: Server) -
         rest = wire.ended()
         assert b"Hello" not in rest
         assert len(rest) < 1000
+
+
+@with_each("version", ("1.2", "1.3"))
+def test_a_client_with_many_certificates_is_refused_before_they_are_verified(
+    version: str, pool: Pool, authority: Authority, certificate: str, tmp_path: Path
+) -> None:
+    options = {"certificate": certificate, "ca_certs": str(authority.certificate), "cert_reqs": 2}
+    server = pool.get(worker_class="gthread", threads=4, keep_alive=30, **options)
+    own = authority.issue("many")
+    padding = tuple(f"{'x' * 60}{number}.test" for number in range(120))
+    others = {"short": authority.issue("another"), "long": authority.issue("long", padding)}
+    whole = own.certificate.read_bytes()
+
+    def comes_with(count: int, what: str) -> int:
+        own.certificate.write_bytes(whole + count * others[what].certificate.read_bytes())
+        with SecureWire(server.address, client(authority, version, identity=own)) as wire:
+            return wire.get("/hello").status
+
+    assert comes_with(9, "short") == 200
+    told = r"\[WARNING\] TLS handshake of ip=\S+ failed: "
+    before = len(server.log.matching(told))
+    refusals = (OSError, AssertionError)  # TLS 1.3: it is told when it reads
+    with pytest.raises(refusals, match=r"(?i)certificate.unknown"):
+        comes_with(10, "short")
+    server.log.wait(told, count=before + 1)
+    server.log.wait(told + "its chain has 11 certificates, more than 10")
+    # Together more than 64 KiB. In TLS 1.3 they are encrypted, and rustls has no alert to answer with.
+    with pytest.raises(refusals, match=r"(?i)decode.error" if version == "1.2" else None):
+        comes_with(9, "long")
+    assert comes_with(0, "short") == 200
+    assert len(server.log.matching(told)) == before + 1, "no certificate was looked at"
 
 
 def test_a_request_in_the_clear_is_told_so(server: Server) -> None:

@@ -51,6 +51,18 @@ http {{
 }}
 """
 """What Debian's nginx.conf has around a site, without its directories."""
+NGINX_STREAM = """\
+{first}
+daemon off;
+pid {directory}/nginx.pid;
+error_log stderr notice;
+events {{}}
+stream {{
+{text}
+}}
+"""
+STREAM = "ngx_stream_module.so"
+MODULES = ("/usr/lib/nginx/modules", "/usr/lib64/nginx/modules", "/usr/local/lib/nginx/modules")
 WHERE = "/usr/sbin:/usr/local/sbin"
 
 
@@ -58,6 +70,24 @@ def nginx_around(text: str, directory: Path, *first: str) -> str:
     """A whole nginx.conf, with `text` in `http`, and these lines besides at its beginning."""
     user = ("user root;",) if os.geteuid() == 0 else ()
     return NGINX.format(directory=directory, first="\n".join((*user, *first)), text=text)
+
+
+def nginx_stream(text: str, directory: Path, module: str) -> str:
+    """A whole nginx.conf, with `text` in `stream`."""
+    user = " user root;" if os.geteuid() == 0 else ""
+    return NGINX_STREAM.format(directory=directory, first=f"load_module {module};{user}", text=text)
+
+
+def find_stream_module() -> str | None:
+    """Where nginx' module for connections that are no HTTP is: Debian has it in a package of its own."""
+    return next((path for folder in MODULES if os.path.exists(path := f"{folder}/{STREAM}")), None)
+
+
+def stream_module() -> str:
+    found = find_stream_module()
+    if found is None:
+        pytest.skip("nginx has no module stream")
+    return found
 
 
 def program(kind: str, *where: str) -> str:
@@ -111,8 +141,8 @@ class Balancer(Running):
     The text is the backend of HAProxy, or what stands in nginx's `http`.
     """
 
-    def __init__(self, kind: str, text: str, directory: Path, *, mode: str = "http") -> None:
-        """`mode`: HAProxy's, `http` or `tcp`."""
+    def __init__(self, kind: str, text: str, directory: Path, *, mode: str = "http", module: str = "") -> None:
+        """`mode`: HAProxy's, `http` or `tcp`. `module`: nginx' `stream`, in which the text then stands."""
         port = free_port()
         self._directory = directory
         path = directory / f"{kind}.conf"
@@ -121,7 +151,7 @@ class Balancer(Running):
             path.write_text(HAPROXY.format(directory=directory, port=port, mode=mode, text=text))
             options = ["-db", "-f", str(path)]
         else:
-            path.write_text(nginx_around(text, directory))
+            path.write_text(nginx_stream(text, directory, module) if module else nginx_around(text, directory))
             options = ["-p", str(directory), "-c", str(path), "-e", "stderr"]
         super().__init__([program(kind), *options], port)
 

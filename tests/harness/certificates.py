@@ -34,19 +34,19 @@ class Issued(NamedTuple):
 
 
 class Authority:
-    """Signs certificates, and revokes them. Its own is `certificate`."""
+    """Signs certificates, and revokes them. Its own is `certificate`, with `key`."""
 
     def __init__(self, directory: Path, name: str = "authority") -> None:
         self.directory = directory
         self.name = name
         self.certificate = directory / f"{name}.pem"
-        self._key = _key("ecdsa", f"{directory}/{name}")
+        self.key = _key("ecdsa", f"{directory}/{name}")
         self._subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         self._revoked: list[x509.RevokedCertificate] = []
-        own = _builder(self._subject, self._subject, self._key, _now() - DAY, _now() + 10 * DAY)
+        own = _builder(self._subject, self._subject, self.key, _now() - DAY, _now() + 10 * DAY)
         own = own.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         own = own.add_extension(_usage(signs=True), critical=True)
-        self.certificate.write_bytes(_pem(own.sign(self._key, hashes.SHA256())))
+        self.certificate.write_bytes(_pem(own.sign(self.key, hashes.SHA256())))
 
     def issue(
         self,
@@ -71,7 +71,7 @@ class Authority:
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         purposes = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
         builder = builder.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
-        made = builder.sign(self._key, hashes.SHA256())
+        made = builder.sign(self.key, hashes.SHA256())
         files = [self.directory / f"{file or name}-{what}.pem" for what in ("certificate", "key")]
         files[0].write_bytes(_pem(made))
         files[1].write_bytes(private(key))
@@ -86,12 +86,12 @@ class Authority:
         builder = builder.last_update(_now() - DAY).next_update(_now() + 5 * DAY)
         builder = builder.add_extension(x509.CRLNumber(len(self._revoked)), critical=False)
         builder = builder.add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), critical=False
         )
         for each in self._revoked:
             builder = builder.add_revoked_certificate(each)
         file = self.directory / f"{self.name}-crl.pem"
-        file.write_bytes(builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+        file.write_bytes(builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
         return file
 
 

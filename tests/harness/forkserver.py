@@ -96,9 +96,9 @@ class Forkserver:
         return Forked(self, argv, pid, os.fdopen(out, "rb"), os.fdopen(err, "rb"))
 
     def run(
-        self, code: str, *arguments: str, cwd: str, environ: Mapping[str, str], within: float
+        self, code: str | None, *arguments: str, cwd: str, environ: Mapping[str, str], within: float
     ) -> subprocess.CompletedProcess[str]:
-        """Code that finds what an arbiter has imported, to its end: `subprocess.run` of `python -c`."""
+        """`subprocess.run` of `python -c`, or without code of `python -m tricorn`; an arbiter's modules are there."""
         forked = self.start(arguments, cwd, environ, code)
         with forked.stdout, forked.stderr, futures.ThreadPoolExecutor(2) as threads:
             texts = [threads.submit(stream.read) for stream in (forked.stdout, forked.stderr)]
@@ -109,7 +109,7 @@ class Forkserver:
             except (futures.TimeoutError, subprocess.TimeoutExpired):
                 os.killpg(forked.pid, signal.SIGKILL)
                 forked.wait(within)
-                raise subprocess.TimeoutExpired(code, within) from None
+                raise subprocess.TimeoutExpired(code or arguments, within) from None
             out, err = (text.result().decode() for text in texts)
         return subprocess.CompletedProcess(forked.args, forked.wait(), out, err)
 

@@ -60,9 +60,12 @@ always_fresh = False
 PORTS = range(18000, 32000)
 
 
+OWN_COMMAND = [sys.executable, "-m", "tricorn"]
+
+
 def command() -> list[str]:
     given = os.environ.get(COMMAND_VARIABLE)
-    return shlex.split(given) if given else [sys.executable, "-m", "tricorn"]
+    return shlex.split(given) if given else OWN_COMMAND
 
 
 def free_port() -> int:
@@ -245,8 +248,8 @@ class Server:
         self.stop(check=kind is None)
 
     def start(self) -> None:
-        own = [sys.executable, "-m", "tricorn"]
-        if self._fresh or self.argv[: len(own)] != own or not Forkserver.can_start(self._env):
+        own = len(OWN_COMMAND)
+        if self._fresh or self.argv[:own] != OWN_COMMAND or not Forkserver.can_start(self._env):
             self.process: subprocess.Popen[bytes] | Forked = subprocess.Popen(
                 self.argv,
                 cwd=self.directory,
@@ -257,7 +260,7 @@ class Server:
                 start_new_session=True,
             )
         else:
-            self.process = Forkserver.of(self._alias).start(self.argv[len(own) :], str(self.directory), self._env)
+            self.process = Forkserver.of(self._alias).start(self.argv[own:], str(self.directory), self._env)
         assert self.process.stdout is not None
         assert self.process.stderr is not None
         self.log = Lines(self.process.stderr)
@@ -376,11 +379,14 @@ def run(
     *argv: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, timeout: float = 2 * PATIENCE
 ) -> Any:
     """Runs the server's command to its end, for the cases in which it must not come up."""
+    # Any port but the default one, which may be in use: the weakest source of `bind`.
+    environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PORT": "0", **(env or {})}
+    if command() == OWN_COMMAND and not always_fresh and Forkserver.can_start(environ):
+        return Forkserver.of("sync").run(None, *argv, cwd=str(cwd or APPS), environ=environ, within=timeout)
     return subprocess.run(
         [*command(), *argv],
         cwd=cwd or APPS,
-        # Any port but the default one, which may be in use: the weakest source of `bind`.
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PORT": "0", **(env or {})},
+        env=environ,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from tests.harness import Server
+from tests.harness.certificates import Authority
 from tests.harness.deadline import until
 from tests.harness.slow import Crowd
+from tests.harness.tls import SecureWire, client
 from tests.harness.wire import Wire, request
 
 pytestmark = pytest.mark.skipif(
@@ -42,6 +44,22 @@ def test_a_hold_that_is_too_long_is_told(tmp_path: Path) -> None:
     config.write_text(CONFIG)
     with Server(worker_class="gthread", config=config, expects="the baton was held") as server:
         server.log.wait(r"the baton was held for \d+ µs of processor time .* taken at .*calls\.rs:\d+")
+
+
+def test_fast_uploads_and_downloads_by_tls(tmp_path: Path) -> None:
+    """A burst of reads is decrypted under the baton."""
+    authority = Authority(tmp_path)
+    context, pair = client(authority), authority.issue("server").pair
+    with Server(worker_class="gthread", certificate=pair, body_buffer_size=64 * MIB) as server:
+
+        def move() -> None:
+            body = bytes(16 * MIB)
+            for _ in range(4):
+                with SecureWire(server.address, context) as wire:
+                    assert wire.send(request("POST", "/upload?how=all", body=body)).reply().status == 200
+                    assert len(wire.get(f"/blob?size={16 * MIB}").body) == 16 * MIB
+
+        at_once(4, move)
 
 
 @pytest.mark.parametrize("options", [{}, {"body_buffer_size": 64 * MIB}], ids=["disk", "memory"])

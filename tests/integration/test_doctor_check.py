@@ -6,13 +6,13 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.harness.forkserver import Forkserver
 from tests.harness.needs import needs
 from tests.harness.postgres import Postgres
 
@@ -24,10 +24,9 @@ ASGI = "async def application(scope, receive, send): ...\n"
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("TRICORN_", "GUNICORN_"))}
-    return subprocess.run(
-        [sys.executable, "-m", "tricorn", "doctor", "check", *words],
-        cwd=folder, env=environ, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    commands = Forkserver.of("sync")
+    return commands.run(None, "doctor", "check", *words, cwd=str(folder), environ=environ, within=60)
 
 
 def findings(folder: Path, *words: str, source: str = "", app: str = APPLICATION) -> tuple[int, list[dict[str, str]]]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +15,7 @@ import pytest
 from tests.harness import GREEN_CLASSES, Site, each, until
 from tests.harness.needs import needs
 from tests.harness.scrape import scrape
-from tests.harness.server import free_port
+from tests.harness.server import free_port, run
 
 LIBRARY = """
 import ctypes, os
@@ -163,8 +161,9 @@ def test_what_threads_do_is_told_to_the_call(worker_class: str, tmp_path: Path) 
         assert 3 * 2 + 4 * 0.05 <= seconds <= 2 * (time.monotonic() - began)
 
         def doctor(*words: str) -> str:
-            command = [sys.executable, "-m", "tricorn", "doctor", "-s", socket, *words]
-            return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+            done = run("doctor", "-s", socket, *words)
+            assert done.returncode == 0, done.stderr
+            return str(done.stdout)
 
         (worker,) = json.loads(doctor("--json"))["workers"]
         assert worker["offload"] == {

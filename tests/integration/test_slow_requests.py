@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import pytest
 
 from tests.harness import Site, until
 from tests.harness.classes import each
+from tests.harness.server import run
 
 APPLICATIONS = """\
 import asyncio, time
@@ -102,8 +101,9 @@ def line_of(function: str) -> int:
 
 
 def doctor(socket: Path, *words: str) -> str:
-    command = [sys.executable, "-m", "tricorn", "doctor", "slow", "-s", str(socket), *words]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    done = run("doctor", "slow", "-s", str(socket), *words)
+    assert done.returncode == 0, done.stderr
+    return str(done.stdout)
 
 
 def slow(socket: Path) -> dict[str, Any]:

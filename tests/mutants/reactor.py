@@ -32,9 +32,9 @@ REACTOR = (
         "slowloris",
         "a byte does not move the deadline of a head",
         f"{REACT}/read.rs",
-        "self.register(token);",
+        "self.await_event(token);",
         "if self.conns.get_mut(token).is_some_and(|conn| matches!(conn.phase.get(), Phase::Head)) {"
-        " self.set_deadline(token, clock::now() + self.config.header_timeout); } self.register(token);",
+        " self.set_deadline(token, clock::now() + self.config.header_timeout); } self.await_event(token);",
         (f"{SUITE} limits", "tests/attacks/test_slow_clients.py::test_slowloris_heads"),
         at="(Some(request), Phase::Body) => {",
     ),

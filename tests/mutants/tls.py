@@ -7,6 +7,8 @@ from tests.mutants.fault import Fault
 ARBITER = "python/tricorn/arbiter"
 CONFIG = "python/tricorn/config"
 UNIT = "tests/unit/arbiter"
+CORE = "crates/tricorn-io"
+SUITE = f"{CORE} suite"
 
 TLS = (
     Fault(
@@ -96,5 +98,37 @@ TLS = (
         "return cls(Keys(current, following, previous, since))",
         "return cls(Keys(current, following, previous, since + 1))",
         (f"{UNIT}/test_tickets.py",),
+    ),
+    Fault(
+        "tls_chains_are_short",
+        "a client with many certificates is refused before they are verified",
+        f"{CORE}/src/tls/chains.rs",
+        "count > MOST",
+        "count > 100",
+        (f"{SUITE} a_client_has_a_chain",),
+    ),
+    Fault(
+        "tls_sessions_have_a_bound",
+        "what all sessions hold for their sockets has a limit",
+        f"{CORE}/src/reactor/jobs.rs",
+        "self.sessions.as_ref().is_some_and(|sessions| sessions.memory.is_over())",
+        "false",
+        (f"{SUITE} beyond_the_memory_of_sessions_those",),
+    ),
+    Fault(
+        "tls_less_is_sealed_ahead",
+        "beyond that limit a reply is sealed a record at a time",
+        f"{CORE}/src/secured.rs",
+        "if self.memory.is_over() { RECORD } else { AHEAD }",
+        "AHEAD",
+        (f"{SUITE} beyond_the_memory_of_sessions_replies",),
+    ),
+    Fault(
+        "tls_resumed_sessions_know_the_server",
+        "the server's certificate is told of a session that was resumed",
+        f"{CORE}/src/tls/link.rs",
+        "own.and_then(|key| key.end_entity_cert().ok().map(|der| Arc::from(der.as_ref())))",
+        "None",
+        (f"{SUITE} a_session_that_is_resumed",),
     ),
 )

@@ -137,6 +137,8 @@ pub struct TlsDoors {
     pub handshake_timeout: u64,
     /// Most handshakes under way; beyond it silent clients are closed, then no more are accepted.
     pub pending_handshakes: usize,
+    /// Bytes that all sessions may hold for their sockets.
+    pub buffer_total: usize,
     /// Plain HTTP is sent to https, and not refused.
     pub redirect: bool,
 }

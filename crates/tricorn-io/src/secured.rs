@@ -6,19 +6,86 @@
 //! * Bytes count as sent when the socket has their records. A sender presents again what was not taken, as it does with a plain
 //!   socket, and is told how much of it is gone by now. So what a session owes keeps the outbox from being empty, and is never
 //!   more than [`AHEAD`](crate::tls::AHEAD) bytes.
+use crate::scoreboard::{Scoreboard, Share, Word};
 use crate::sys::fds::{retry, send};
-use crate::tls::{AHEAD, Facts, Failure, Link, Opened, Reason, Scratch, Source};
+use crate::tls::{AHEAD, Facts, Failure, Link, Opened, RECORD, Reason, Scratch, Source};
 use rustix::fd::BorrowedFd;
 use rustix::io::{self, Errno, IoSlice, writev};
 use rustix::net::{RecvFlags, recv};
 use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A session, and what is known of it. All handles of a connection share it.
 #[derive(Debug)]
 pub struct Secured {
-    link: Mutex<Link>,
+    link: Mutex<Counted>,
     facts: OnceLock<Arc<Facts>>,
+    memory: SessionMemory,
+}
+
+/// What new sessions are made from, and the memory that all of them may hold.
+#[derive(Debug, Clone)]
+pub struct Sessions {
+    pub source: Arc<Source>,
+    pub memory: SessionMemory,
+}
+
+/// What all sessions of a worker hold for their sockets: the gauge of the scoreboard is the counter.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionMemory {
+    board: Scoreboard,
+    limit: u64,
+}
+
+impl SessionMemory {
+    /// `limit`: bytes.
+    pub fn new(board: Scoreboard, limit: usize) -> SessionMemory {
+        SessionMemory { board, limit: limit as u64 }
+    }
+
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.board.get(Word::TlsBytes) > self.limit
+    }
+
+    /// Enough was given back: a 16th of the limit is free, so that the next session is not one too many.
+    pub fn is_relieved(&self) -> bool {
+        self.board.get(Word::TlsBytes) <= self.limit - self.limit / 16
+    }
+}
+
+/// A session with its share of the memory.
+#[derive(Debug)]
+struct Counted {
+    link: Link,
+    share: Share,
+}
+
+/// A session whose lock is held. What it holds is counted when the lock is let go of.
+struct Locked<'s>(MutexGuard<'s, Counted>);
+
+impl Deref for Locked<'_> {
+    type Target = Link;
+
+    fn deref(&self) -> &Link {
+        &self.0.link
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Link {
+        &mut self.0.link
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        let bytes = self.0.link.memory();
+        if bytes != self.0.share.bytes() {
+            self.0.share.set(bytes);
+        }
+    }
 }
 
 /// What came of a part of a handshake.
@@ -51,7 +118,12 @@ thread_local! {
 impl Secured {
     /// Goes on with the handshake of a connection, as far as the bytes at hand go. Without a session none of them has come, and
     /// the first one decides. `first`: bytes that were read before.
-    pub fn shake(session: &mut Option<Arc<Secured>>, socket: BorrowedFd<'_>, first: &[u8], source: &Source) -> Shaken {
+    pub fn shake(
+        session: &mut Option<Arc<Secured>>,
+        socket: BorrowedFd<'_>,
+        first: &[u8],
+        sessions: &Sessions,
+    ) -> Shaken {
         SCRATCH.with_borrow_mut(|scratch| {
             let mut first = Some(first).filter(|first| !first.is_empty());
             loop {
@@ -80,7 +152,7 @@ impl Secured {
                 let incoming = &mut scratch.wire[..held + count];
                 let shaken = match session {
                     Some(session) => session.take_flight(incoming, socket),
-                    None => match Secured::begin(incoming, source) {
+                    None => match Secured::begin(incoming, sessions) {
                         Ok(begun) => session.insert(Arc::new(begun)).take_flight(incoming, socket),
                         Err(shaken) => return shaken,
                     },
@@ -92,15 +164,17 @@ impl Secured {
         })
     }
 
-    fn begin(incoming: &[u8], source: &Source) -> Result<Secured, Shaken> {
+    fn begin(incoming: &[u8], sessions: &Sessions) -> Result<Secured, Shaken> {
         match incoming.first() {
             Some(&HANDSHAKE) => {}
             // Methods of HTTP are words of letters.
             Some(byte) if byte.is_ascii_alphabetic() => return Err(Shaken::Plain(incoming.to_vec())),
             _ => return Err(Shaken::Failed(Failure::new(Reason::Garbage, "it speaks neither TLS nor HTTP"))),
         }
+        let Sessions { source, memory } = sessions;
         let link = source.session().map_err(Shaken::Failed)?;
-        Ok(Secured { link: Mutex::new(link), facts: OnceLock::new() })
+        let share = Share::new(memory.board, Word::TlsBytes);
+        Ok(Secured { link: Mutex::new(Counted { link, share }), facts: OnceLock::new(), memory: *memory })
     }
 
     /// Takes bytes of the client's, and answers them.
@@ -136,8 +210,13 @@ fn left() -> Shaken {
 
 /// Receiving.
 impl Secured {
-    fn link(&self) -> MutexGuard<'_, Link> {
-        self.link.lock().unwrap_or_else(PoisonError::into_inner)
+    fn link(&self) -> Locked<'_> {
+        Locked(self.link.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Bytes that it holds for its socket.
+    pub fn memory(&self) -> usize {
+        self.link().memory()
     }
 
     pub fn facts(&self) -> Option<&Arc<Facts>> {
@@ -256,7 +335,9 @@ impl Secured {
             if link.owed().len() > LITTLE {
                 return Err(Errno::AGAIN);
             }
-            SCRATCH.with_borrow_mut(|scratch| seal(&mut link, socket, slices, scratch))?;
+            // Beyond the limit for all sessions a record at a time is sealed: less of it lies here when its client does not take it.
+            let ahead = if self.memory.is_over() { RECORD } else { AHEAD };
+            SCRATCH.with_borrow_mut(|scratch| seal(&mut link, socket, slices, ahead, scratch))?;
         }
         match link.redeem(most) {
             0 if most > 0 => Err(Errno::AGAIN),
@@ -270,7 +351,7 @@ impl Secured {
         if link.pledged() > 0 || pay(&mut link, socket).is_err() {
             return 0;
         }
-        let sealed = SCRATCH.with_borrow_mut(|scratch| seal(&mut link, socket, &[IoSlice::new(bytes)], scratch));
+        let sealed = SCRATCH.with_borrow_mut(|scratch| seal(&mut link, socket, &[IoSlice::new(bytes)], AHEAD, scratch));
         link.forget_pledge();
         if sealed.is_ok() { bytes.len() } else { 0 }
     }
@@ -288,9 +369,15 @@ impl Secured {
     }
 }
 
-/// Seals slices, and gives the socket what it takes of what is owed and of that.
-fn seal(link: &mut Link, socket: BorrowedFd<'_>, slices: &[IoSlice<'_>], scratch: &mut Scratch) -> io::Result<()> {
-    let sealed = link.seal(slices, scratch).map_err(|_| Errno::PIPE)?;
+/// Seals slices, at most `ahead` bytes of them, and gives the socket what it takes of what is owed and of that.
+fn seal(
+    link: &mut Link,
+    socket: BorrowedFd<'_>,
+    slices: &[IoSlice<'_>],
+    ahead: usize,
+    scratch: &mut Scratch,
+) -> io::Result<()> {
+    let sealed = link.seal(slices, ahead, scratch).map_err(|_| Errno::PIPE)?;
     let records = &scratch.wire[..sealed];
     let owed = link.owed().len();
     let sent = match owed {

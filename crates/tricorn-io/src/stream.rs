@@ -9,10 +9,10 @@
 //! * A cork has a second handle ([`Stream::second`]): its lock puts the bytes in order (`exchange/cork.rs`).
 //! * The monitor has a [`Lent`] number, from which it makes a handle while the claim keeps the owner from closing
 //!   (`exchange/claim.rs`).
-use crate::secured::{Secured, Shaken};
+use crate::secured::{Secured, Sessions, Shaken};
 use crate::sys::fds::{self, duplicate, retry, send, unacknowledged};
 use crate::sys::poll::ready;
-use crate::tls::{Facts, Source};
+use crate::tls::Facts;
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::io::{self, Errno, IoSlice};
@@ -66,9 +66,14 @@ impl Stream {
         self.secured.is_some()
     }
 
+    /// Bytes that its session holds for the socket, if there is one.
+    pub fn session_memory(&self) -> usize {
+        self.secured.as_ref().map_or(0, |secured| secured.memory())
+    }
+
     /// Goes on with the handshake of a door with TLS. `first`: bytes that were read before. Takes its time: not under the baton.
-    pub fn shake(&mut self, first: &[u8], source: &Source) -> Shaken {
-        Secured::shake(&mut self.secured, self.socket.as_fd(), first, source)
+    pub fn shake(&mut self, first: &[u8], sessions: &Sessions) -> Shaken {
+        Secured::shake(&mut self.secured, self.socket.as_fd(), first, sessions)
     }
 
     /// The application had the socket, and may have made it a blocking one.

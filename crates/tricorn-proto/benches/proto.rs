@@ -1,5 +1,5 @@
-//! What does a request cost before and after the application: `cargo bench -p tricorn-proto`. A word behind `--` chooses
-//! the cases that have it in their name.
+//! What does a request cost before and after the application: `cargo bench --profile release -p tricorn-proto`. A word
+//! behind `--` chooses the cases that have it in their name.
 //!
 //! Plain timing, the best of many runs: on a shared machine the least disturbed run is the one that repeats.
 #![allow(clippy::disallowed_methods)] // A bench may look at the clock.

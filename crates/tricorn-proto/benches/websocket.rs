@@ -1,4 +1,5 @@
-//! What does a WebSocket message cost, both ways: `cargo bench -p tricorn-proto --bench websocket`.
+//! What does a WebSocket message cost, both ways:
+//! `cargo bench --profile release -p tricorn-proto --bench websocket`.
 //!
 //! Plain timing, the best of many runs, as in `proto`.
 #![allow(clippy::disallowed_methods)] // A bench may look at the clock.

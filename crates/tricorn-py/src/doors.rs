@@ -72,6 +72,7 @@ pub fn tls_doors(
         source: Arc::new(source),
         handshake_timeout: options.seconds("tls_handshake_timeout")?,
         pending_handshakes: options.get("tls_pending_handshakes")?,
+        buffer_total: options.get("tls_buffer_total")?,
         redirect: options.optional("tls_redirect")?,
     })))
 }

@@ -14,6 +14,10 @@ pub fn environ(py: Python<'_>, facts: &Facts) -> PyResult<Py<PyDict>> {
     set("SSL_PROTOCOL", facts.version_name())?;
     set("SSL_CIPHER", facts.cipher())?;
     set("SSL_TLS_SNI", facts.name.as_deref().unwrap_or_default())?;
+    set("SSL_SESSION_RESUMED", if facts.is_resumed { "Resumed" } else { "Initial" })?;
+    if let Some(own) = &facts.own {
+        set("SSL_SERVER_CERT", &pem(own))?;
+    }
     let Some((client, others)) = facts.chain.split_first() else {
         set("SSL_CLIENT_VERIFY", "NONE")?;
         return Ok(told.unbind());

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,7 @@ OWN = (
     "tls_reload",
     "tls_handshake_timeout",
     "tls_pending_handshakes",
+    "tls_buffer_total",
     "tls_key_log",
 )
 
@@ -225,6 +228,18 @@ def sees_tls_pending_handshakes(directory: Path) -> None:
             wire.send(b"\x16")
         first.ended()
         assert serves(server, client(authority))
+
+
+def sees_tls_buffer_total(directory: Path) -> None:
+    """Records that do not end."""
+    site, authority, _ = secure(directory, "tls_buffer_total = '1M'\n")
+    context = client(authority)
+    with site as server, ExitStack() as stack:
+        for _ in range(80):
+            wire = stack.enter_context(SecureWire(server.address, context))
+            os.write(wire.secure.fileno(), b"\x17\x03\x03\x40\x11" + bytes(16_000))
+        server.log.wait(r"more than 1048576 bytes of unfinished or unsent records \(tls_buffer_total\)")
+        assert serves(server, context)
 
 
 def sees_tls_key_log(directory: Path) -> None:

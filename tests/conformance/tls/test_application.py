@@ -94,6 +94,34 @@ def test_asgi_has_the_extension(version: str, pool: Pool, world: World) -> None:
     assert ask(plain, client(world.authority, version))["facts"]["client_cert_chain"] == []
 
 
+@CLASSES
+@with_each("version", ("1.2", "1.3"))
+def test_a_resumed_session_is_told_of_as_the_one_before(alias: str, version: str, pool: Pool, world: World) -> None:
+    """The certificates of both are known, though none was shown."""
+    server = serve(pool, alias, **world.mutual())
+    context = client(world.authority, version, identity=world.client)
+    told = []
+    session: ssl.SSLSession | None = None
+    for _ in range(3):
+        with SecureWire(server.address, context, name=NAMES["rsa"], session=session) as wire:
+            told.append(wire.get("/").json()["facts"])
+            assert wire.secure.session_reused is (session is not None)
+            session = wire.secure.session
+    kind = told[0].pop("SSL_SESSION_RESUMED", None)
+    assert kind in (None, "Initial")
+    for facts in told[1:]:
+        assert facts.pop("SSL_SESSION_RESUMED", None) == (kind and "Resumed")
+        assert facts == told[0]
+    if alias in WSGI:
+        assert _der(told[0]["SSL_SERVER_CERT"]) == _der(world.rsa.certificate.read_text())
+    if alias == "asgi":
+        assert _der(told[0]["server_cert"]) == _der(world.rsa.certificate.read_text())
+
+
+def _der(pem: str) -> bytes:
+    return ssl.PEM_cert_to_DER_cert(pem)
+
+
 def test_a_websocket_is_wss(pool: Pool, world: World) -> None:
     server = serve(pool, "asgi", **world.settings())
     fields = [

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from tests.conformance.tls.clients import BODY, MUTUAL, WELCOME, Cell, identity
+from tests.conformance.tls.clients import ALL, CELLS, MUTUAL, REFUSED, RESUMING, Cell, How, identity
+from tests.conformance.tls.told import wrong
 from tests.conformance.tls.world import NAMES, World, serve
 from tests.conftest import Pool
+from tests.harness import Server
 from tests.harness.balancers import Running, nginx_around, program
 from tests.harness.classes import EVERY, SERVERS_OF_CLASSES, each
 from tests.harness.server import free_ports
-from tests.harness.wire import Wire
+from tests.harness.wire import Reply, Wire
 
 pytestmark = pytest.mark.beyond_reference("it resumes no session")
 
-ALL = os.environ.get("TRICORN_TEST_TLS") == "1"
 ALIASES = (*EVERY, *SERVERS_OF_CLASSES) if ALL else ("gthread",)
-CELLS = [
-    Cell(version, key, how)
-    for version in ("1.2", "1.3")
-    for key in NAMES
-    for how in ("full", "resumed", *(MUTUAL if key == "ecdsa" else ("with",)))
-]
 
 HAPROXY = """\
 global
@@ -77,9 +71,9 @@ def test_haproxy(alias: str, pool: Pool, world: World, tmp_path: Path) -> None:
     sections = []
     for cell, port in ports.items():
         options = f"ssl-min-ver TLSv{cell.version} ssl-max-ver TLSv{cell.version}"
-        options += "" if cell.how == "resumed" else " no-ssl-reuse"
+        options += "" if cell.how in RESUMING else " no-ssl-reuse"
         if own := identity(cell, world):
-            both = tmp_path / f"{cell.how}.pem"
+            both = tmp_path / f"{cell}.pem"
             both.write_bytes(own.certificate.read_bytes() + own.key.read_bytes())
             options += f" crt {both}"
         sections.append(
@@ -94,20 +88,18 @@ def test_haproxy(alias: str, pool: Pool, world: World, tmp_path: Path) -> None:
         )
     file = tmp_path / "haproxy.cfg"
     file.write_text(HAPROXY.format(directory=tmp_path, sections="\n".join(sections)))
-    with Front([program("haproxy"), "-db", "-f", str(file)], ports[CELLS[0]]):
-        wrong = []
+    front = Front([program("haproxy"), "-db", "-f", str(file)], ports[CELLS[0]])
+    with Reasons(serve(pool, alias, **world.mutual())), front:
+        found = []
         for cell, port in ports.items():
-            for turn in range(3 if cell.how == "resumed" else 1):
-                with Wire(("127.0.0.1", port)) as wire:
-                    reply = wire.get("/hello")
-                if cell.how not in WELCOME:
-                    if reply.status not in (502, 503):
-                        wrong.append(f"{cell}: {reply}")
-                elif (reply.text, reply.get("X-Version")) != (BODY, f"TLSv{cell.version}"):
-                    wrong.append(f"{cell}: {reply}")
-                elif cell.how == "resumed" and turn == 2 and reply.get("X-Resumed") != "1":
-                    wrong.append(f"{cell}: not resumed")
-        assert not wrong
+            # The session may be resumed from the second connection on, and of TLS 1.3 from one that was read from.
+            reply = _ask(port, 3 if cell.how in RESUMING else 1)
+            found.append(_judge(cell, alias, reply, world))
+            resumed = "1" if cell.how in RESUMING else "0"
+            told = (reply.get("X-Version"), reply.get("X-Resumed"))
+            if cell.how not in REFUSED and told != (f"TLSv{cell.version}", resumed):
+                found.append(f"{cell}: HAProxy tells {told}")
+        assert not any(found), found
 
 
 @pytest.mark.parametrize("alias", each(*ALIASES))
@@ -123,7 +115,7 @@ def test_nginx(alias: str, pool: Pool, world: World, tmp_path: Path) -> None:
                 version=cell.version,
                 host=NAMES[cell.key],
                 ca=world.authority.certificate,
-                reuse="on" if cell.how == "resumed" else "off",
+                reuse="on" if cell.how in RESUMING else "off",
                 own=""
                 if own is None
                 else f"proxy_ssl_certificate {own.certificate}; proxy_ssl_certificate_key {own.key};",
@@ -131,20 +123,51 @@ def test_nginx(alias: str, pool: Pool, world: World, tmp_path: Path) -> None:
         )
     file = tmp_path / "nginx.conf"
     file.write_text(nginx_around("\n".join(sections), tmp_path))
-    with Front([program("nginx"), "-p", str(tmp_path), "-c", str(file)], ports[CELLS[0]]):
-        wrong = []
-        for cell, port in ports.items():
-            for _ in range(2 if cell.how == "resumed" else 1):
-                with Wire(("127.0.0.1", port)) as wire:
-                    reply = wire.get("/hello")
-                if cell.how in WELCOME and reply.text != BODY:
-                    wrong.append(f"{cell}: {reply}")
-                # A connection that is refused after the client believes in it (TLS 1.3) is a bad gateway as well.
-                if cell.how not in WELCOME and reply.status != 502:
-                    wrong.append(f"{cell}: {reply}")
-        assert not wrong
+    front = Front([program("nginx"), "-p", str(tmp_path), "-c", str(file)], ports[CELLS[0]])
+    with Reasons(serve(pool, alias, **world.mutual())), front:
+        found = [
+            _judge(cell, alias, _ask(port, 2 if cell.how in RESUMING else 1), world) for cell, port in ports.items()
+        ]
+        assert not any(found), found
 
 
 def _server(cell: Cell, alias: str, pool: Pool, world: World) -> int:
-    settings = world.mutual() if cell.how in MUTUAL else world.settings()
-    return serve(pool, alias, "gallery:application", **settings).port
+    return serve(pool, alias, **(world.mutual() if cell.how in MUTUAL else world.settings())).port
+
+
+def _ask(port: int, times: int) -> Reply:
+    """The last answer."""
+    for _ in range(times):
+        with Wire(("127.0.0.1", port)) as wire:
+            reply = wire.get("/")
+    return reply
+
+
+def _judge(cell: Cell, alias: str, reply: Reply, world: World) -> str:
+    """What is wrong; empty: nothing."""
+    if cell.how in REFUSED:
+        # A connection that is refused after the client believes in it (TLS 1.3) is a bad gateway as well.
+        return "" if reply.status in (502, 503) else f"{cell}: {reply}"
+    own, resumed = identity(cell, world), cell.how in RESUMING
+    found = wrong(alias, reply.text, cell.version, cell.key, own, resumed, world)
+    return f"{cell}: {found}" if found else ""
+
+
+class Reasons:
+    """A context manager: each refusal inside it was the server's, for the reason that its cell is about."""
+
+    def __init__(self, server: Server) -> None:
+        self._log = server.log
+        self._before = {how: len(self._log.matching(self._line(how))) for how in REFUSED}
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            return
+        for how, before in self._before.items():
+            self._log.wait(self._line(how), count=before + sum(cell.how == how for cell in CELLS))
+
+    @staticmethod
+    def _line(how: How) -> str:
+        return rf"\[WARNING\] TLS handshake of ip=\S+ failed: {REFUSED[how]}"

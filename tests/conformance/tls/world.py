@@ -27,6 +27,7 @@ class World(NamedTuple):
     ecdsa: Issued
     rsa: Issued
     client: Issued
+    client_rsa: Issued
     expired: Issued
     revoked: Issued
     strangers: Issued
@@ -43,6 +44,7 @@ class World(NamedTuple):
             ecdsa=authority.issue("ecdsa", (*LOCAL, NAMES["ecdsa"], "*.wild.test")),
             rsa=authority.issue("rsa", (NAMES["rsa"],), kind="rsa"),
             client=authority.issue("client", ("client.test", "joe@client.test")),
+            client_rsa=authority.issue("rsa", ("client.test",), kind="rsa", file="client-rsa"),
             expired=authority.issue("expired", days=-1),
             revoked=revoked,
             strangers=stranger.issue("stranger's"),

@@ -8,12 +8,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
+from tricorn.doctor import engine
+
 from tests.harness import until
 from tests.harness.deadline import PATIENCE
+from tests.harness.server import run
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -42,9 +46,12 @@ class Patient:
         self._process.wait()
 
     def look(self, seconds: float = 0.1) -> Mapping[str, Any]:
-        done = doctor("--pid", str(self.pid), "--json", "--seconds", str(seconds))
+        """By this process: an interpreter's start takes longer than a look, while the patient may compute."""
+        report: Mapping[str, Any] = {"threads": []}
+        with suppress(engine.DoctorError):
+            report = engine.look(self.pid, seconds)
         assert self._process.poll() is None, "the patient has ended"
-        return json.loads(done.stdout) if done.returncode == 0 else {"threads": []}
+        return report
 
     def here(self, fits: Callable[[Thread], object] = bool, what: str = "") -> Thread:
         """The thread at that line, once `fits`: it takes a moment to get there, and a busy machine longer."""
@@ -81,9 +88,8 @@ class Patient:
 
 
 def doctor(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tricorn", "doctor", *words], capture_output=True, text=True, check=False, timeout=60
-    )
+    done: subprocess.CompletedProcess[str] = run("doctor", *words)
+    return done
 
 
 def functions(thread: Thread) -> list[str]:

@@ -10,10 +10,9 @@ from tricorn import _core
 
 from tests.harness.needs import needs
 from tests.harness.pythons import MINORS, interpreter
-from tests.integration.doctor import changing
 from tests.integration.doctor.patient import Patient
 
-CODE = Path(changing.__file__).read_text()
+CODE = Path(__file__).with_name("changing.py").read_text()
 OWN = {"<module>", "generator", "raises", "switches", "work", "starts", "made", "<listcomp>"}
 STANDARD = ("threading.py", "random.py", "_weakrefset.py", "<frozen importlib._bootstrap>")
 WALKS = 3000

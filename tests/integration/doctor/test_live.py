@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +14,7 @@ from tricorn.control.client import Control
 
 from tests.harness import Site, until
 from tests.harness.needs import needs
+from tests.harness.server import run
 
 WORK = """
 import ctypes
@@ -34,8 +34,8 @@ def application(environ, start_response):
 
 
 def doctor(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tricorn", "doctor", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done: subprocess.CompletedProcess[str] = run("doctor", *words)
+    return done
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,8 @@ from tricorn.control.client import Control
 from tests.harness import Site, until
 from tests.harness.classes import each
 from tests.harness.postgres import Postgres, postgres  # noqa: F401  (a fixture)
-from tests.integration.doctor import pooled
 
-SOURCE = Path(pooled.__file__)
+SOURCE = Path(__file__).with_name("pooled.py")
 CLIENTS = 5
 CONFIG = """\
 worker_class = {name!r}

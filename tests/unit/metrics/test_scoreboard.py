@@ -197,7 +197,7 @@ def test_figures_stand_where_the_documents_have_them() -> None:
     page[40:46] = memoryview(struct.pack("6Q", *range(40, 46))).cast("Q")
     page[47:62] = memoryview(struct.pack("15Q", *range(47, 62))).cast("Q")
     page[442:448] = memoryview(struct.pack("6Q", *range(442, 448))).cast("Q")
-    page[448:463] = memoryview(struct.pack("15Q", *range(448, 463))).cast("Q")
+    page[448:464] = memoryview(struct.pack("16Q", *range(448, 464))).cast("Q")
     names = {
         8: "connections in_flight queued body_bytes free",
         14: "response_bytes response_disk_bytes",
@@ -211,7 +211,7 @@ def test_figures_stand_where_the_documents_have_them() -> None:
         442: "offload_calls offload_nanoseconds offload_abandoned offload_threads offload_busy offload_waiting",
         448: "tls_full tls_resumed tls_failed_version tls_failed_cipher tls_failed_protocol tls_failed_name",
         454: "tls_failed_certificate tls_failed_alert tls_failed_plain tls_failed_garbage tls_failed_left",
-        459: "tls_failed_timeout tls_failed_crowded tls_failed_internal tls_handshakes",
+        459: "tls_failed_timeout tls_failed_crowded tls_failed_internal tls_handshakes tls_bytes",
     }
     expected = {name: first + at for first, group in names.items() for at, name in enumerate(group.split())}
     assert read(page).figures == expected

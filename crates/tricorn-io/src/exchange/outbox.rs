@@ -1,5 +1,6 @@
 //! What could not be sent at once: segments that keep their owner's bytes, sent as the client takes them.
-use super::overflow::{Held, Overflow, Share, Store, Unstored};
+use super::overflow::{Held, Overflow, Store, Unstored};
+use crate::scoreboard::Share;
 use crate::stream::Stream;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{self, Errno};
@@ -99,7 +100,7 @@ impl Outbox {
 
     /// From now on what waits in memory is counted among what all responses hold.
     pub fn share(&mut self, held: &Arc<Held>) {
-        self.share.get_or_insert_with(|| Share::new(held.clone())).set(self.in_memory);
+        self.share.get_or_insert_with(|| held.share()).set(self.in_memory);
     }
 
     /// Moves to the file what waits in memory behind the first `keep` bytes, and behind what the file holds already. On an

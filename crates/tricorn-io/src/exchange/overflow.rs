@@ -4,7 +4,7 @@
 //! give back what they hold when they are dropped, whatever ended the response. A file has no name: it goes with its
 //! descriptor. It is written by app threads only, neither under the baton nor with the GIL.
 use super::body::nameless;
-use crate::scoreboard::{Scoreboard, Word};
+use crate::scoreboard::{Scoreboard, Share, Word};
 use crate::sys::fork::is_child;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::{self, Errno};
@@ -28,6 +28,11 @@ impl Held {
         self.board.get(Word::ResponseBytes)
     }
 
+    /// The memory of one response, which has none yet.
+    pub fn share(&self) -> Share {
+        Share::new(self.board, Word::ResponseBytes)
+    }
+
     #[cfg(test)]
     fn disk(&self) -> u64 {
         self.board.get(Word::ResponseDiskBytes)
@@ -48,37 +53,6 @@ impl Held {
             return; // the file is the parent's as well, and counts for it
         }
         self.board.lower(Word::ResponseDiskBytes, count);
-    }
-}
-
-/// The memory that one response holds.
-#[derive(Debug)]
-pub struct Share {
-    of: Arc<Held>,
-    bytes: usize,
-}
-
-impl Share {
-    pub fn new(of: Arc<Held>) -> Share {
-        Share { of, bytes: 0 }
-    }
-
-    pub fn set(&mut self, bytes: usize) {
-        let before = std::mem::replace(&mut self.bytes, bytes);
-        if is_child() {
-            return; // the gauge is shared, and the parent holds what it held
-        }
-        if bytes > before {
-            self.of.board.raise(Word::ResponseBytes, (bytes - before) as u64);
-        } else if bytes < before {
-            self.of.board.lower(Word::ResponseBytes, (before - bytes) as u64);
-        }
-    }
-}
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        self.set(0);
     }
 }
 
@@ -245,7 +219,7 @@ mod tests {
     #[test]
     fn the_shares_of_memory_add_up() {
         let held = Arc::new(Held::new(Scoreboard::private(1)));
-        let (mut one, mut two) = (Share::new(held.clone()), Share::new(held.clone()));
+        let (mut one, mut two) = (held.share(), held.share());
         one.set(10);
         two.set(5);
         one.set(3);

@@ -174,7 +174,7 @@ pub static FAMILIES: [Family; 72] = [
     row(Gauge, "offload_threads", "", "Native threads there are for such calls.", SomeSum(Word::OffloadThreads)),
     row(Gauge, "offload_busy", "", "Such calls that are under way.", SomeSum(Word::OffloadBusy)),
     row(Gauge, "offload_waiting", "", "Such calls that wait for a thread, or for the one before of the same object.", SomeSum(Word::OffloadWaiting)),
-    row(Gauge, "memory_bytes", "of", "Memory of unfinished heads, of request bodies, and of responses that slow clients have not taken.", Sums(&[("heads", Word::HeadBytes), ("bodies", Word::BodyBytes), ("responses", Word::ResponseBytes)])),
+    row(Gauge, "memory_bytes", "of", "Memory of unfinished heads, of request bodies, of responses that slow clients have not taken, and of unfinished and unsent records of TLS.", Sums(&[("heads", Word::HeadBytes), ("bodies", Word::BodyBytes), ("responses", Word::ResponseBytes), ("tls", Word::TlsBytes)])),
     row(Gauge, "disk_bytes", "of", "Request bodies and responses on disk.", Sums(&[("bodies", Word::DiskBytes), ("responses", Word::ResponseDiskBytes)])),
     row(Gauge, "start_time_seconds", "", "When the arbiter began, in seconds since 1970.", StartTime),
     row(Gauge, "application_files", "state", "Files of the application's own metrics (metrics_app) that were merged, and that are broken or too long.", Files),

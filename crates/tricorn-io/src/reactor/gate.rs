@@ -11,7 +11,7 @@ use super::jobs::Handshakes;
 use super::listener::{Listener, watch_all};
 use crate::config::{self, Config};
 use crate::one_queue::siblings::Pages;
-use crate::scoreboard::Word;
+use crate::scoreboard::{Scoreboard, Word};
 use crate::waiting::entrance::Entrance;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
@@ -64,11 +64,11 @@ impl Gate {
     }
 
     /// Clients of some of them speak TLS.
-    pub fn speaks_tls(mut self, config: &Config) -> Gate {
+    pub fn speaks_tls(mut self, config: &Config, board: Scoreboard) -> Gate {
         for (index, listener) in self.listeners.iter_mut().enumerate() {
             listener.is_tls = config.is_tls_at(index as u16);
         }
-        self.handshakes = Handshakes::new(config);
+        self.handshakes = Handshakes::new(config, board);
         self
     }
 

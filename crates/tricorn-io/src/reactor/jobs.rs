@@ -10,13 +10,12 @@
 //! slows new connections only. What is done with a job that is back: `shake.rs`.
 use crate::clock;
 use crate::config::Config;
-use crate::secured::Shaken;
+use crate::scoreboard::Scoreboard;
+use crate::secured::{SessionMemory, Sessions, Shaken};
 use crate::stream::Stream;
 use crate::sys::poll::Token;
-use crate::tls::Source;
 use rustix::fd::{AsRawFd, RawFd};
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 /// A handshake that goes on by as much as its client has sent.
 #[derive(Debug)]
@@ -25,26 +24,26 @@ pub struct Job {
     pub(super) stream: Stream,
     /// Bytes that were read before.
     first: Vec<u8>,
-    source: Arc<Source>,
+    sessions: Sessions,
     pub(super) shaken: Shaken,
     /// Nanoseconds that it took.
     pub(super) took: u64,
 }
 
 impl Job {
-    pub(super) fn new(token: Token, stream: Stream, first: Vec<u8>, source: Arc<Source>) -> Job {
-        Job { token, stream, first, source, shaken: Shaken::NotYet, took: 0 }
+    pub(super) fn new(token: Token, stream: Stream, first: Vec<u8>, sessions: Sessions) -> Job {
+        Job { token, stream, first, sessions, shaken: Shaken::NotYet, took: 0 }
     }
 
     /// Takes its time.
     pub fn run(&mut self) {
         let begun = clock::now();
-        self.shaken = self.stream.shake(&std::mem::take(&mut self.first), &self.source);
+        self.shaken = self.stream.shake(&std::mem::take(&mut self.first), &self.sessions);
         self.took = clock::now().saturating_sub(begun);
     }
 
     pub(super) fn take_complaint(&self) -> Option<String> {
-        self.source.take_complaint()
+        self.sessions.source.take_complaint()
     }
 }
 
@@ -53,7 +52,7 @@ const FORGETS: u64 = 16;
 
 #[derive(Debug, Default)]
 pub(super) struct Handshakes {
-    source: Option<Arc<Source>>,
+    sessions: Option<Sessions>,
     /// Most that may be under way.
     most: usize,
     under_way: usize,
@@ -66,12 +65,17 @@ pub(super) struct Handshakes {
     out: Option<RawFd>,
     /// Nanoseconds that the longest job took, of the last ones.
     longest: u64,
+    /// Until when no session is looked for that could give back memory, since none could.
+    searched_until: u64,
 }
 
 impl Handshakes {
-    pub fn new(config: &Config) -> Handshakes {
+    pub fn new(config: &Config, board: Scoreboard) -> Handshakes {
         Handshakes {
-            source: config.tls.as_ref().map(|tls| tls.source.clone()),
+            sessions: config.tls.as_ref().map(|tls| Sessions {
+                source: tls.source.clone(),
+                memory: SessionMemory::new(board, tls.buffer_total),
+            }),
             most: config.tls.as_ref().map_or(0, |tls| tls.pending_handshakes.max(1)),
             ..Handshakes::default()
         }
@@ -98,7 +102,7 @@ impl Handshakes {
 
     #[inline]
     pub fn are_too_many(&self) -> bool {
-        self.under_way >= self.most && self.source.is_some()
+        self.under_way >= self.most && self.sessions.is_some()
     }
 
     /// The oldest newcomer that was not asked for yet.
@@ -126,11 +130,11 @@ impl Handshakes {
     }
 
     /// The connection whose turn it is.
-    pub fn next(&mut self) -> Option<(Token, Arc<Source>)> {
-        let source = self.source.clone().filter(|_| self.out.is_none())?;
+    pub fn next(&mut self) -> Option<(Token, Sessions)> {
+        let sessions = self.sessions.clone().filter(|_| self.out.is_none())?;
         let token = self.queue.pop_front()?;
         self.since = clock::now();
-        Some((token, source))
+        Some((token, sessions))
     }
 
     pub fn goes_out(&mut self, stream: &Stream) {
@@ -146,6 +150,27 @@ impl Handshakes {
     /// Whether the next one is likely to be done within so many nanoseconds.
     pub fn are_short(&self, most: u64) -> bool {
         self.longest <= most
+    }
+
+    /// Whether all sessions hold more than they may.
+    #[inline]
+    pub fn hold_too_much(&self) -> bool {
+        self.sessions.as_ref().is_some_and(|sessions| sessions.memory.is_over())
+    }
+
+    /// Whether they have given back enough.
+    pub fn are_relieved(&self) -> bool {
+        self.sessions.as_ref().is_none_or(|sessions| sessions.memory.is_relieved())
+    }
+
+    /// Whether it is time to look for sessions that can be closed.
+    pub fn may_search(&self, now: u64) -> bool {
+        now >= self.searched_until
+    }
+
+    /// There was none.
+    pub fn search_again(&mut self, at: u64) {
+        self.searched_until = at;
     }
 
     /// The socket that is out.

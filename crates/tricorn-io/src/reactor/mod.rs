@@ -47,6 +47,7 @@ mod scrapes;
 pub mod sender;
 mod shake;
 mod shed_heads;
+mod shed_sessions;
 #[cfg(test)]
 mod simulation;
 mod spare;
@@ -150,7 +151,7 @@ impl Reactor {
             board,
             conns: Conns::new(poller.clone()),
             work: Work::new(),
-            gate: Gate::new(listeners, entrance.clone()).speaks_tls(&config),
+            gate: Gate::new(listeners, entrance.clone()).speaks_tls(&config, board),
             admin: AdminGate::new(poller.clone(), LoadDesk::new(&config, load)),
             channel: ChannelWatch::new(poller.clone(), entrance),
             admission: Admission::new(Queue::new(config.queue_order), callers, Limits::new(&config)),

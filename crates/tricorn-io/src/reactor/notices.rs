@@ -21,6 +21,7 @@ impl Reactor {
             max_connections: self.config.max_connections,
             beside: self.descriptors_beside(),
             head_buffer_total: self.config.head_buffer_total,
+            tls_buffer_total: self.config.tls.as_ref().map_or(0, |tls| tls.buffer_total),
         };
         for line in shortage.lines(&held) {
             self.notice(true, || line);

@@ -281,7 +281,7 @@ impl Reactor {
             (Some(_), Phase::Head) => self.count_head(id),
             _ => {}
         }
-        self.register(token);
+        self.await_event(token);
     }
 
     /// Puts a connection into the poller, once; an edge that came before is reported by the first wait.

@@ -103,7 +103,7 @@ impl Reactor {
 
     pub fn next_job(&mut self) -> Option<Job> {
         loop {
-            let (token, source) = self.gate.handshakes.next()?;
+            let (token, sessions) = self.gate.handshakes.next()?;
             let Some(conn) = self.conns.get_mut(token) else { continue };
             conn.edges.unlist();
             let Some(stream) = conn.stream.take() else { continue };
@@ -114,7 +114,7 @@ impl Reactor {
                 self.buffers.give(request);
             }
             self.gate.handshakes.goes_out(&stream);
-            return Some(Job::new(token, stream, first, source));
+            return Some(Job::new(token, stream, first, sessions));
         }
     }
 
@@ -134,7 +134,7 @@ impl Reactor {
                 false
             }
             Shaken::NotYet => {
-                self.register(token);
+                self.await_event(token);
                 false
             }
             Shaken::Over => {

@@ -14,6 +14,8 @@ pub(super) enum Incident {
     HeadClosed,
     /// An unfinished head was refused beyond `head_buffer_total`.
     HeadRefused,
+    /// A connection was closed beyond `tls_buffer_total`.
+    SessionClosed,
     /// A listener is not in the poller.
     Unwatched(Errno),
     /// A request was turned away beyond `queue_limit`.
@@ -29,6 +31,7 @@ pub(super) struct Shortage {
     places: u64,
     heads_closed: u64,
     heads_refused: u64,
+    sessions_closed: u64,
     unwatched: Option<Errno>,
 }
 
@@ -46,6 +49,7 @@ pub(super) struct Holdings {
     /// Descriptors beside those of connections.
     pub beside: usize,
     pub head_buffer_total: usize,
+    pub tls_buffer_total: usize,
 }
 
 #[derive(Debug, Default)]
@@ -63,6 +67,7 @@ impl Warnings {
             Incident::NoPlace => self.shortage.places += 1,
             Incident::HeadClosed => self.shortage.heads_closed += 1,
             Incident::HeadRefused => self.shortage.heads_refused += 1,
+            Incident::SessionClosed => self.shortage.sessions_closed += 1,
             Incident::Unwatched(error) => self.shortage.unwatched = Some(error),
             Incident::QueueFull => self.overload.full += 1,
             Incident::QueueLate => self.overload.late += 1,
@@ -94,7 +99,7 @@ fn take_due<T: Default + PartialEq>(counts: &mut T, told: &mut u64, now: u64) ->
 impl Shortage {
     #[cold]
     pub fn lines(&self, held: &Holdings) -> Vec<String> {
-        let Holdings { connections, max_connections, beside, head_buffer_total } = held;
+        let Holdings { connections, max_connections, beside, head_buffer_total, tls_buffer_total } = held;
         let mut lines = Vec::new();
         if self.descriptors > 0 {
             lines.push(format!(
@@ -119,6 +124,13 @@ impl Shortage {
             lines.push(format!(
                 "Unfinished request heads took more than {head_buffer_total} bytes (head_buffer_total): {} were refused.",
                 self.heads_refused
+            ));
+        }
+        if self.sessions_closed > 0 {
+            lines.push(format!(
+                "Sessions of TLS held more than {tls_buffer_total} bytes of unfinished or unsent records (tls_buffer_total): \
+                 {} connections were closed.",
+                self.sessions_closed
             ));
         }
         if let Some(error) = self.unwatched {
@@ -179,13 +191,21 @@ mod tests {
     #[test]
     fn each_kind_of_shortage_has_its_line() {
         let mut warnings = Warnings::default();
-        for incident in [Incident::NoDescriptor, Incident::NoPlace, Incident::HeadClosed, Incident::HeadRefused] {
+        for incident in [
+            Incident::NoDescriptor,
+            Incident::NoPlace,
+            Incident::HeadClosed,
+            Incident::HeadRefused,
+            Incident::SessionClosed,
+        ] {
             warnings.note(incident);
         }
         warnings.note(Incident::Unwatched(Errno::NOMEM));
-        let held = Holdings { connections: 4, max_connections: 9, beside: 2, head_buffer_total: 100 };
+        let held =
+            Holdings { connections: 4, max_connections: 9, beside: 2, head_buffer_total: 100, tls_buffer_total: 200 };
         let lines = warnings.take_shortage(config::TELL).map(|shortage| shortage.lines(&held)).unwrap_or_default();
-        let parts = ["4 connections are open; 2", "of at most 9; 2 more", "1 connections", "100 bytes", "watched"];
+        let parts =
+            ["4 connections are open; 2", "of at most 9; 2 more", "1 connections", "100 bytes", "200 bytes", "watched"];
         assert_eq!(lines.len(), parts.len());
         assert!(lines.iter().zip(parts).all(|(line, part)| line.contains(part)), "{lines:#?}");
     }

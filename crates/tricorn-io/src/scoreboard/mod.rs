@@ -25,11 +25,13 @@ mod orders;
 pub mod outside;
 mod reader;
 pub mod routes;
+mod share;
 mod states;
 
 pub use buckets::{BUCKETS, bucket_floor};
 pub use call::{Call, Phase};
 pub use cancel::{CancelOrder, Cancelled};
+pub use share::Share;
 pub use states::{DRAIN, NOT_READY, REPLACED, State, YIELD};
 
 use crate::sys::fds;
@@ -188,6 +190,8 @@ words! {
     TlsFailedCrowded = 460, Counter;
     TlsFailedInternal = 461, Counter;
     TlsHandshakes = 462, Gauge;
+    /// Bytes that sessions of TLS hold for their sockets; any thread's ([`Share`]).
+    TlsBytes = 463, Gauge;
 }
 
 pub const QUEUE_TIME: usize = 64;

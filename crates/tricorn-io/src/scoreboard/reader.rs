@@ -176,7 +176,7 @@ static STATES: [(State, &str); 4] = [
 static HISTOGRAMS: [(&str, usize); 3] = [("queue", QUEUE_TIME), ("application", APP_TIME), ("total", TOTAL_TIME)];
 
 #[rustfmt::skip]
-static FIGURES: [(&str, Word); 68] = [
+static FIGURES: [(&str, Word); 69] = [
     ("connections", Word::Connections),
     ("in_flight", Word::InFlight),
     ("queued", Word::Queued),
@@ -243,6 +243,7 @@ static FIGURES: [(&str, Word); 68] = [
     ("tls_failed_crowded", Word::TlsFailedCrowded),
     ("tls_failed_internal", Word::TlsFailedInternal),
     ("tls_handshakes", Word::TlsHandshakes),
+    ("tls_bytes", Word::TlsBytes),
     ("slot", Word::Slot),
     ("generation", Word::Generation),
 ];

@@ -1,6 +1,7 @@
 //! A bundle becomes rustls' configuration, or a sentence says what is wrong with it.
 use super::bundle::{Bundle, ClientCertificates, Version};
 use super::certificates::{Loaded, Report, Resolver, authorities_of};
+use super::chains::ShortChains;
 use super::key_log::KeyLogFile;
 use super::tickets::{TICKETS, Tickets};
 use aws_lc_rs::digest::{Context, SHA256};
@@ -104,7 +105,7 @@ fn verifier(bundle: &Bundle, provider: Arc<CryptoProvider>) -> Result<Option<Arc
         VerifierBuilderError::InvalidCrl(error) => format!("tls_crl_file: a list cannot be used: {error:?}"),
         error => format!("ca_certs: {error}"),
     })?;
-    Ok(Some(verifier))
+    Ok(Some(Arc::new(ShortChains(verifier))))
 }
 
 fn crls(bundle: &Bundle) -> Result<Vec<CertificateRevocationListDer<'static>>, String> {

@@ -12,7 +12,8 @@ pub struct Facts {
     pub name: Option<Box<str>>,
     /// The protocol that both speak.
     pub alpn: Option<Box<[u8]>>,
-    /// Our certificate in DER, unless the session was resumed.
+    /// Our certificate in DER, for the name that the client asked for. A session that is resumed was begun with this one, or with one before it:
+    /// the client is not shown it again.
     pub own: Option<Arc<[u8]>>,
     /// The client's certificate and those that lead to its issuer, in DER. It was verified.
     pub chain: Vec<Box<[u8]>>,

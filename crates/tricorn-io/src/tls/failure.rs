@@ -85,6 +85,8 @@ impl Failure {
             Error::PeerIncompatible(
                 Wrong::ServerDoesNotSupportTls12Or13
                 | Wrong::ServerTlsVersionIsDisabledByOurConfig
+                // What TLS 1.0 does not have is missed before its version is looked at.
+                | Wrong::SignatureAlgorithmsExtensionRequired
                 | Wrong::SupportedVersionsExtensionRequired
                 | Wrong::Tls12NotOffered
                 | Wrong::Tls12NotOfferedOrEnabled,
@@ -123,6 +125,7 @@ fn explained(error: &Error) -> String {
             "its certificate has expired".into()
         }
         Error::InvalidCertificate(CertificateError::Revoked) => "its certificate was revoked".into(),
+        Error::InvalidCertificate(CertificateError::Other(error)) => error.to_string(),
         Error::AlertReceived(AlertDescription::UnknownCA) => "it does not know who issued our certificate".into(),
         Error::General(text) if text == NO_CERTIFICATE => "it asked for no name, or for one that is unknown".into(),
         _ => error.to_string(),

@@ -15,12 +15,12 @@ use super::failure::{Failure, NO_CERTIFICATE};
 use super::tickets::allow_tickets;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, InsufficientSizeError, UnbufferedStatus};
-use rustls::{AlertDescription, Error, ProtocolVersion, ServerConfig};
+use rustls::{AlertDescription, Error, InvalidMessage, ProtocolVersion, ServerConfig};
 use std::io::IoSlice;
 use std::sync::Arc;
 
 /// Most plaintext of a record.
-const RECORD: usize = 16 * 1024;
+pub const RECORD: usize = 16 * 1024;
 /// What sealing adds to a record: header, kind, tag, and the nonce of TLS 1.2; rounded up.
 const SEAL: usize = 64;
 /// Most plaintext that is sealed ahead of the socket.
@@ -104,6 +104,12 @@ impl Link {
         })
     }
 
+    /// Memory that it holds for the socket: records that are not complete or not sent, and plaintext that was not asked for.
+    #[inline]
+    pub fn memory(&self) -> usize {
+        self.held.capacity() + self.owed.capacity() + self.surplus.capacity()
+    }
+
     /// Whether the handshake is over.
     pub fn opened(&self) -> Opened {
         if self.session.is_handshaking() { Opened::NotYet } else { Opened::Yes }
@@ -117,8 +123,6 @@ impl Link {
     /// What is known by the handshake, which is over.
     pub fn facts(&mut self) -> Facts {
         let Asked { name, own } = self.shaking.take().map(|shaking| shaking.asked).unwrap_or_default();
-        let is_resumed = Facts::is_resumption(self.session.handshake_kind());
-        let own = own.filter(|_| !is_resumed);
         Facts {
             version: self.session.protocol_version().map_or(0, u16::from),
             suite: self.session.negotiated_cipher_suite().map_or(0, |suite| suite.suite().into()),
@@ -126,7 +130,7 @@ impl Link {
             alpn: self.session.alpn_protocol().map(Into::into),
             own: own.and_then(|key| key.end_entity_cert().ok().map(|der| Arc::from(der.as_ref()))),
             chain: self.session.peer_certificates().unwrap_or_default().iter().map(|der| der.as_ref().into()).collect(),
-            is_resumed,
+            is_resumed: Facts::is_resumption(self.session.handshake_kind()),
         }
     }
 }
@@ -237,6 +241,13 @@ impl Link {
                 break;
             }
         }
+        // rustls ends a session without an alert when a message is too long. While nothing is encrypted there can be one.
+        if self.owed.len() == before
+            && matches!(error, Error::InvalidMessage(InvalidMessage::HandshakePayloadTooLarge))
+            && self.speaks_plainly()
+        {
+            self.owed.extend_from_slice(&TOO_LONG);
+        }
         // A client without a name that is known gets another alert than rustls' (RFC 6066 section 3). It is not encrypted yet.
         if matches!(error, Error::General(text) if text == NO_CERTIFICATE)
             && let [.., 2, alert] = &mut self.owed[before..]
@@ -244,6 +255,13 @@ impl Link {
         {
             *alert = AlertDescription::UnrecognisedName.into();
         }
+    }
+
+    /// Whether what is sent now is not encrypted: before the answer to a hello, and until the keys change in a full handshake of TLS 1.2.
+    fn speaks_plainly(&self) -> bool {
+        self.session.is_handshaking()
+            && self.session.protocol_version() != Some(ProtocolVersion::TLSv1_3)
+            && !Facts::is_resumption(self.session.handshake_kind())
     }
 
     /// The socket has come to its end, or is broken.
@@ -289,18 +307,18 @@ impl Link {
 
 /// Sending.
 impl Link {
-    /// Seals plaintext of these slices, at most [`AHEAD`] bytes of it, into records: how long these are, in `scratch`. The
+    /// Seals plaintext of these slices, at most `most` bytes of it and [`AHEAD`], into records: how long these are, in `scratch`. The
     /// plaintext is pledged by that.
     ///
     /// They come behind what is owed, now or by this call: TLS itself may have something to say first.
-    pub fn seal(&mut self, parts: &[IoSlice<'_>], scratch: &mut Scratch) -> Result<usize, Failure> {
+    pub fn seal(&mut self, parts: &[IoSlice<'_>], most: usize, scratch: &mut Scratch) -> Result<usize, Failure> {
         let Scratch { wire, record } = scratch;
         let mut held = std::mem::take(&mut self.held);
         let sealed = loop {
             let UnbufferedStatus { discard, state } = self.session.process_tls_records(&mut held);
             match state {
                 Ok(ConnectionState::WriteTraffic(mut traffic)) => {
-                    break seal_all(parts, record, wire, |plain, out| {
+                    break seal_all(parts, most.min(AHEAD), record, wire, |plain, out| {
                         traffic.encrypt(plain, out).map_err(|error| error.to_string())
                     });
                 }
@@ -418,6 +436,8 @@ fn is_alert(record: &[u8]) -> bool {
 }
 
 const ALERT: u8 = 21;
+/// A fatal alert, decode_error, in a record that is not encrypted.
+const TOO_LONG: [u8; 7] = [ALERT, 3, 3, 0, 2, 2, 50];
 const APPLICATION_DATA: u8 = 23;
 /// Header, level and description, the type, tag.
 const SEALED_ALERT: usize = 5 + 2 + 1 + 16;
@@ -434,9 +454,10 @@ fn encode(mut encoder: EncodeTlsData<'_, rustls::server::ServerConnectionData>, 
     }
 }
 
-/// Seals the bytes of all slices, record by record. How many bytes, and how long the records are.
+/// Seals the bytes of all slices, up to so many, record by record. How many bytes, and how long the records are.
 fn seal_all(
     parts: &[IoSlice<'_>],
+    most: usize,
     record: &mut Vec<u8>,
     wire: &mut [u8],
     mut encrypt: impl FnMut(&[u8], &mut [u8]) -> Result<usize, String>,
@@ -444,7 +465,7 @@ fn seal_all(
     let (mut plain, mut sealed) = (0, 0);
     record.clear();
     for part in parts {
-        let mut part = &part[..part.len().min(AHEAD - plain - record.len())];
+        let mut part = &part[..part.len().min(most - plain - record.len())];
         while !part.is_empty() {
             // A whole record is sealed from where it lies, smaller pieces are gathered.
             if record.is_empty() && part.len() >= RECORD {

@@ -13,6 +13,7 @@
 //! configuration.
 mod bundle;
 mod certificates;
+mod chains;
 mod config;
 mod facts;
 mod failure;
@@ -27,7 +28,7 @@ pub use certificates::Report;
 pub use config::{check, suite_names};
 pub use facts::Facts;
 pub use failure::{Failure, Reason};
-pub use link::{AHEAD, Link, Opened, Scratch};
+pub use link::{AHEAD, Link, Opened, RECORD, Scratch};
 pub use page::{Page, TLS_PAGE_BYTES};
 pub use source::Source;
 

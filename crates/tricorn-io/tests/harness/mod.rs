@@ -118,6 +118,7 @@ pub enum Word {
     /// Failed handshakes that had no version in common; the other reasons follow.
     TlsFailed = 450,
     TlsHandshakes = 462,
+    TlsBytes = 463,
 }
 
 /// What became of a call that was to be cancelled: it was told to end; had ended; was over, or told before.

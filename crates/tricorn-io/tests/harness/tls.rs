@@ -109,7 +109,7 @@ impl World {
     pub fn secure(&self, config: Config) -> Config {
         let source = Arc::new(Source::new(self.page).expect("certificates"));
         let (handshake_timeout, pending_handshakes) = (super::NEVER, 512);
-        let tls = TlsDoors { source, handshake_timeout, pending_handshakes, redirect: false };
+        let tls = TlsDoors { source, handshake_timeout, pending_handshakes, buffer_total: 64 << 20, redirect: false };
         Config {
             doors: vec![Door { tls: true, proxy_protocol: config.proxy_protocol.clone() }],
             tls: Some(Box::new(tls)),
@@ -126,10 +126,26 @@ impl World {
     }
 
     pub fn client_with(&self, identity: &Identity) -> ClientConfig {
+        self.with_identity(identity, rustls::DEFAULT_VERSIONS)
+    }
+
+    pub fn client_of_version(
+        &self,
+        identity: &Identity,
+        version: &'static rustls::SupportedProtocolVersion,
+    ) -> ClientConfig {
+        self.with_identity(identity, &[version])
+    }
+
+    fn with_identity(
+        &self,
+        identity: &Identity,
+        versions: &[&'static rustls::SupportedProtocolVersion],
+    ) -> ClientConfig {
         let chain = CertificateDer::pem_slice_iter(&identity.chain).collect::<Result<_, _>>().expect("PEM");
         let key = PrivateKeyDer::from_pem_slice(&identity.key).expect("PEM");
         let mut config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(versions)
             .expect("versions")
             .with_root_certificates(self.roots())
             .with_client_auth_cert(chain, key)

@@ -677,13 +677,199 @@ fn a_handshake_that_does_not_end_is_bounded() {
     assert_eq!(world.connect(&server).get("/").status, 200);
 }
 
+/// So many certificates behind a client's own, each with a name of so many bytes.
+fn with_chain(authority: &Authority, count: usize, length: usize) -> tricorn_io::tls::Identity {
+    let mut own = authority.client("alice");
+    let common = "x".repeat(length);
+    for _ in 0..count {
+        own.chain.extend_from_slice(&authority.client(&common).chain);
+    }
+    own
+}
+
 #[test]
-fn a_client_may_have_a_long_chain() {
+fn a_client_has_a_chain_of_ten_certificates_and_64_kib() {
     let world = with_clients(ClientCertificates::Required);
     let server = Server::start(world.secure(config()), tell_client);
-    let mut alice = world.authority.client("alice");
-    let others: Vec<_> = (0..40).map(|nr| world.authority.client(&format!("other {nr}"))).collect();
-    others.iter().for_each(|other| alice.chain.extend_from_slice(&other.chain));
-    assert!(alice.chain.len() > 20_000, "more than a record");
-    assert_eq!(asked(&server, world.client_with(&alice)).as_deref(), Ok("CN=alice CN=Authority 4D"));
+    for version in [&TLS12, &TLS13] {
+        let asked = |count, length| {
+            let identity = with_chain(&world.authority, count, length);
+            asked(&server, world.client_of_version(&identity, version))
+        };
+        assert_eq!(asked(9, 2_000).as_deref(), Ok("CN=alice CN=Authority 4D"), "more than a record");
+        let error = asked(10, 8).expect_err("there are eleven");
+        assert!(error.contains("CertificateUnknown"), "{error}");
+        let error = asked(9, 8_000).expect_err("they are longer than a message may be");
+        // Of TLS 1.3 they are encrypted, and rustls has no alert to answer with.
+        assert!(error.contains("DecodeError") || version.version == TLS13.version, "{error}");
+    }
+    server.until_failed(Reason::Certificate, 2);
+    server.until_failed(Reason::Garbage, 2);
+    let told = server
+        .notices()
+        .iter()
+        .any(|notice| notice.warning && notice.text.ends_with("failed: its chain has 11 certificates, more than 10"));
+    assert!(told, "{:?}", server.notices());
+}
+
+#[test]
+fn a_hello_that_is_too_long_gets_an_alert() {
+    let world = World::new();
+    let server = Server::start(world.secure(config()), echo);
+    let mut client = server.connect();
+    client.send(&[22, 3, 1, 0, 5, 1, 1, 0, 0, 3]);
+    assert_eq!(client.rest(), [21, 3, 3, 0, 2, 2, 50], "decode_error");
+    server.until_failed(Reason::Garbage, 1);
+}
+
+#[test]
+fn a_session_that_is_resumed_has_the_certificates_of_both() {
+    for version in [&TLS12, &TLS13] {
+        let world = World::with(|authority, bundle| {
+            bundle.client_certificates = ClientCertificates::Required;
+            bundle.ca = Some(authority.pem.clone().into_bytes());
+            bundle.ticket_keys = vec![[7; 32]];
+            bundle.ticket_lifetime = 3600;
+        });
+        let server = Server::start(world.secure(config()), |engine, exchange| {
+            let facts = exchange.facts().expect("it came by TLS").clone();
+            let of = |der: Option<&[u8]>| {
+                let parsed = der.and_then(tricorn_proto::peer::x509::Certificate::parse);
+                parsed.and_then(|certificate| certificate.subject.common_name().map(|name| name.to_string()))
+            };
+            let (own, client) = (of(facts.own.as_deref()), of(facts.chain.first().map(|der| &**der)));
+            let text = format!("{own:?} {client:?} {} of {}", facts.is_resumed, facts.chain.len());
+            answer(engine, exchange, text.as_bytes());
+        });
+        let mut client = world.client_of_version(&with_chain(&world.authority, 1, 8), version);
+        client.resumption = rustls::client::Resumption::in_memory_sessions(8);
+        let client = Arc::new(client);
+        for is_resumed in [false, true, true] {
+            let mut client = connect(server.address, client.clone(), "localhost");
+            let told = String::from_utf8_lossy(&client.get("/").body).into_owned();
+            assert_eq!(told, format!("Some(\"server\") Some(\"alice\") {is_resumed} of 2"));
+        }
+    }
+}
+
+/// The beginning of a record that does not end, so many bytes of it.
+fn unfinished(length: usize) -> Vec<u8> {
+    let mut record = vec![23, 3, 3, 0x40, 0x11];
+    record.resize(length, 0);
+    record
+}
+
+const PIECE: usize = 16_000;
+
+/// A server whose sessions may hold 20 of these pieces.
+fn with_little_memory(world: &World) -> (Server, u64) {
+    let most = 20 * PIECE;
+    let mut config = world.secure(Config { body_timeout: NEVER, ..config() });
+    config.tls.as_mut().expect("it has TLS").buffer_total = most;
+    (Server::start(config, echo), most as u64)
+}
+
+/// A connection, and a record that does not end; with `head` before it.
+fn hold(world: &World, server: &Server, head: &str) -> TlsClient {
+    let mut client = world.connect(server);
+    assert_eq!(client.get("/").status, 200);
+    client.send(head.as_bytes());
+    let before = (server.get(Word::TlsBytes), server.get(Word::Evicted));
+    client.stream.sock.write_all(&unfinished(PIECE)).expect("a server that reads");
+    until("it is held", || (server.get(Word::TlsBytes), server.get(Word::Evicted)) != before);
+    client
+}
+
+#[test]
+fn beyond_the_memory_of_sessions_those_without_a_request_are_closed_first() {
+    let world = World::new();
+    let (server, most) = with_little_memory(&world);
+    let mut served = world.connect(&server);
+    assert_eq!(served.get("/").status, 200);
+    server.until(Word::TlsBytes, 0);
+    let upload = post("/", 100_000);
+    let mut uploads: Vec<TlsClient> = (0..5).map(|_| hold(&world, &server, &upload)).collect();
+    let mut idle: Vec<TlsClient> = (0..40).map(|_| hold(&world, &server, "")).collect();
+    until("enough is given back", || server.get(Word::TlsBytes) <= most);
+    until("it is told", || server.notices().iter().any(|notice| notice.text.contains("tls_buffer_total")));
+    let evicted = server.get(Word::Evicted);
+    assert!(evicted >= 25, "{evicted} were closed");
+    let is_closed = |client: &mut TlsClient| {
+        client.stream.sock.set_nonblocking(true).expect("a socket");
+        let is_closed = client.stream.sock.peek(&mut [0]).is_ok();
+        client.stream.sock.set_nonblocking(false).expect("a socket");
+        is_closed
+    };
+    let closed = || idle.iter_mut().filter_map(|client| is_closed(client).then_some(())).count() as u64;
+    let mut closed = closed;
+    until("all that are counted are idle ones", || closed() == evicted);
+    assert!(is_closed(&mut idle[0]) && !is_closed(&mut idle[39]), "the oldest of them");
+    drop(idle);
+    server.until(Word::TlsBytes, 5 * most / 20);
+    assert_eq!(served.get("/").status, 200, "a session that holds nothing is left alone");
+    // Bodies are next.
+    uploads.extend((0..25).map(|_| hold(&world, &server, &upload)));
+    until("enough is given back", || server.get(Word::TlsBytes) <= most);
+    let response = uploads[0].response();
+    assert!(response.status == 503 && response.head.contains("Tricorn-Refused: capacity"), "{}", response.head);
+    drop(uploads);
+    server.until(Word::TlsBytes, 0);
+    assert_eq!(served.get("/").status, 200);
+}
+
+#[test]
+fn beyond_the_memory_of_sessions_replies_go_on_a_record_at_a_time() {
+    let world = World::new();
+    let mut config = world.secure(config());
+    let ahead = 64 * 1024;
+    config.tls.as_mut().expect("it has TLS").buffer_total = 4 * ahead;
+    let body = Arc::new(noise(BIG));
+    let kept = body.clone();
+    let server = Server::start(config, move |engine, exchange| {
+        answer(engine, exchange, &kept);
+    });
+    let mut clients = Vec::new();
+    for _ in 0..12 {
+        let before = server.get(Word::TlsBytes);
+        let mut client = world.connect(&server);
+        client.ask("/");
+        server.until_at_least(Word::TlsBytes, before + 1);
+        clients.push(client);
+    }
+    server.until(Word::Requests, 12);
+    let held = server.get(Word::TlsBytes) as usize;
+    assert!(held > 4 * ahead && held < 6 * ahead + 8 * 17 * 1024, "{held}");
+    for client in &mut clients {
+        assert!(client.response().body == *body, "nothing is lost");
+    }
+    server.until(Word::TlsBytes, 0);
+    assert_eq!(server.get(Word::Evicted), 0);
+}
+
+#[test]
+fn handshakes_that_do_not_end_are_closed_beyond_the_memory_of_sessions() {
+    let world = World::new();
+    let (server, most) = with_little_memory(&world);
+    // A ClientHello of 65,000 bytes, of which two records come.
+    let mut hello = vec![22, 3, 1, 0x40, 0, 1, 0, 0xfd, 0xe8];
+    hello.resize(5 + 16_384, 0);
+    hello.extend_from_slice(&[22, 3, 1, 0x40, 0]);
+    hello.resize(2 * (5 + 16_384), 0);
+    let mut clients = Vec::new();
+    for count in 1..=30u64 {
+        let mut client = server.connect();
+        client.send(&hello);
+        until("it is held, or closed", || {
+            server.get(Word::TlsHandshakes) + server.failed(Reason::Crowded) == count
+                && (server.get(Word::TlsBytes) >= count.min(9) * 2 * PIECE as u64)
+        });
+        clients.push(client);
+    }
+    until("enough is given back", || server.get(Word::TlsBytes) <= most);
+    assert!(server.failed(Reason::Crowded) >= 20);
+    clients[0].is_closed();
+    assert_eq!(world.connect(&server).get("/").status, 200);
+    drop(clients);
+    server.until(Word::TlsBytes, 0);
+    server.until(Word::TlsHandshakes, 0);
 }

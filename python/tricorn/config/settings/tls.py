@@ -7,7 +7,7 @@ from typing import Any
 from tricorn.config.lookups import ExistingPath, ExistingPaths, Hook
 from tricorn.config.setting import Action, Section, Setting
 from tricorn.config.tls_values import CertificateFiles, CertReqs, SslVersion
-from tricorn.config.validators import Boolean, Choice, Integer, OptionalText, Seconds
+from tricorn.config.validators import Boolean, Bytes, Choice, Integer, OptionalText, Seconds
 
 
 def _default_context(config: Any, default_ssl_context_factory: Any) -> Any:
@@ -168,6 +168,17 @@ class Tls(Section):
         help="Most handshakes under way in a worker.",
         doc="Beyond it the oldest connection that has not said hello is closed. If all have, the worker takes no more "
         "connections there until one is done: they wait in the kernel (`backlog`).",
+    )
+
+    tls_buffer_total = Setting(
+        kind=Bytes(min=1 << 20),
+        default=64 << 20,
+        core=True,
+        own=True,
+        help="Bytes that all sessions of a worker may hold: records that are not complete, or not sent.",
+        doc="Each connection holds 18 KB of an unfinished record at most, 96 KB of an unfinished handshake, and 64 KB "
+        "that its client does not take. Beyond the limit connections without a request are closed, those that hold "
+        "the most first, then those whose body is still to come (503). A response under way goes on.",
     )
 
     tls_key_log = Setting(
