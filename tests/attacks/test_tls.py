@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Pool
-from tests.harness import Server, proc, until, with_each
+from tests.harness import APPS, Server, proc, until, with_each
 from tests.harness.certificates import Authority
 from tests.harness.classes import EVERY, SERVERS_OF_CLASSES, each
 from tests.harness.tls import SecureWire, client
@@ -23,6 +23,8 @@ pytestmark = pytest.mark.beyond_reference("handshakes hold up its threads")
 HANDSHAKE_SECONDS = 1
 PENDING = 20
 MEGABYTE = 1 << 20
+SENT = 34 * MEGABYTE
+"""So long that the C library gives it back at once (mallopt(3), M_MMAP_THRESHOLD)."""
 
 
 @pytest.fixture(scope="module")
@@ -199,3 +201,59 @@ def test_tls_at_an_address_in_the_clear_gets_an_alert(pool: Pool, authority: Aut
         wire.send(hello(authority))
         assert wire.ended()[:1] == b"\x15", "an alert, and no page"
     assert server.get("/hello").status == 200
+
+
+class TestTaken:
+    """Connections that applications have: a side that does not read costs the worker 64 KiB, and no client notices."""
+
+    @pytest.fixture
+    def taking(self, pool: Pool, certificate: str) -> Server:
+        return pool.get("taken:application", chdir=APPS, worker_class="gthread", threads=4, certificate=certificate)
+
+    def warmed_up(self, server: Server, authority: Authority) -> tuple[int, int]:
+        """The worker, and what memory it has once a connection was taken."""
+        for _ in range(8):
+            with self.taken(server, authority, "/floods?count=70000") as wire:
+                assert len(wire.ended()) == 70_000
+        worker = server.worker_pid()
+        return worker, proc.private_bytes(worker)
+
+    def taken(self, server: Server, authority: Authority, target: str) -> SecureWire:
+        wire = SecureWire(server.address, client(authority))
+        wire.send(request("GET", target))
+        assert wire._line("a line") == b"taken"
+        return wire
+
+    def test_a_client_that_sends_to_an_application_that_does_not_read(
+        self, taking: Server, authority: Authority, tmp_path: Path
+    ) -> None:
+        fifo = tmp_path / "fifo"
+        os.mkfifo(fifo)
+        worker, before = self.warmed_up(taking, authority)
+        with (
+            self.taken(taking, authority, f"/deaf?fifo={fifo}") as wire,
+            os.fdopen(os.open(fifo, os.O_RDWR), "wb", buffering=0) as held,
+        ):
+            wire.sock.settimeout(1)
+            with pytest.raises(TimeoutError):
+                wire.sock.sendall(b"x" * 64 * MEGABYTE)
+            assert proc.private_bytes(worker) - before < 16 * MEGABYTE, "the doctor takes some as well"
+            for _ in range(8):
+                with SecureWire(taking.address, client(authority)) as other:
+                    assert other.get("/pid").json() == worker
+            held.write(b".")
+
+    def test_a_client_that_reads_nothing_of_what_an_application_sends(
+        self, taking: Server, authority: Authority
+    ) -> None:
+        worker, before = self.warmed_up(taking, authority)
+        with ExitStack() as stack:
+            for _ in range(2):
+                stack.enter_context(self.taken(taking, authority, f"/floods?count={SENT}"))
+            for _ in range(8):
+                with SecureWire(taking.address, client(authority)) as other:
+                    assert other.get("/pid").json() == worker
+            # The application has its bytes, and the worker next to none of them.
+            assert proc.private_bytes(worker) - before < 2 * SENT + 16 * MEGABYTE
+        with SecureWire(taking.address, client(authority)) as other:
+            assert other.get("/pid").json() == worker

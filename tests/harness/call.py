@@ -94,12 +94,12 @@ class FakeCall:
         self.ended = self.ended or how
         self.listener = None
 
-    def take_socket(self) -> tuple[int, bytes]:
+    def take_socket(self) -> tuple[int, bytes, dict[str, Any] | None]:
         ours, self.other_end = socket.socketpair()
         fd = os.dup(ours.fileno())
         ours.close()
         os.set_blocking(fd, False)
-        return fd, self.unread
+        return fd, self.unread, None
 
     def leave(self) -> None:
         """The client goes away."""

@@ -14,6 +14,7 @@ import pytest
 
 from tests.harness.certificates import Authority, Issued
 from tests.harness.deadline import PATIENCE
+from tests.harness.frames import Frames
 from tests.harness.wire import Address, Wire
 
 if TYPE_CHECKING:
@@ -89,6 +90,10 @@ class SecureWire(Wire):
         certificate = self.secure.getpeercert()
         assert certificate is not None
         return str(certificate["serialNumber"]).lstrip("0")
+
+
+class SecureFrames(Frames, SecureWire):
+    """A WebSocket over TLS: `context` is a client's."""
 
 
 class TlsServer:

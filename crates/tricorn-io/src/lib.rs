@@ -47,6 +47,7 @@ pub use config::{
     Allocate, BodyBuffer, Config, Door, Failpoint, MaxConcurrency, ProxyProtocol, QueueOrder, Received, TlsDoors,
 };
 pub use engine::buffering::Behind;
+pub use engine::taken::Taken;
 pub use engine::{Engine, Wake};
 pub use exchange::body::{Body, can_spool_to, spools_to_memory};
 pub use exchange::buffers::Request;

@@ -460,7 +460,7 @@ fn a_call_that_lasts_beyond_the_limit_without_being_stuck_leaves_the_heartbeat_f
     let gate = Gate::default();
     let held = gate.clone();
     let server = Server::start(Config { timeout: 200 * MILLI, messages, ..config() }, move |engine, exchange| {
-        engine.let_go(exchange);
+        engine.let_go(exchange).expect("a descriptor");
         held.pass();
     });
     let mut client = server.connect();
@@ -483,7 +483,7 @@ fn nothing_is_answered_into_a_connection_that_the_application_has_taken() {
     let gate = Gate::default();
     let held = gate.clone();
     let server = Server::start(Config { request_timeout: 100 * MILLI, ..config() }, move |engine, exchange| {
-        engine.let_go(exchange);
+        engine.let_go(exchange).expect("a descriptor");
         let socket = exchange.lane.descriptor().duplicate().expect("a descriptor");
         rustix::io::write(&socket, b"before;").expect("a socket");
         held.pass();

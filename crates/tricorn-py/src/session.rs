@@ -1,7 +1,7 @@
 //! What is told of the session of a client that speaks TLS with this server: made once for a connection, and kept with it.
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
-use tricorn_io::Exchange;
+use std::os::fd::RawFd;
 use tricorn_io::tls::Facts;
 use tricorn_proto::peer::x509::{AltName, Certificate, pem};
 
@@ -63,25 +63,28 @@ pub fn extension(py: Python<'_>, facts: &Facts) -> PyResult<Py<PyDict>> {
     Ok(told.unbind())
 }
 
-/// What an application is told that wants the socket.
-pub fn not_taken(error: std::io::Error) -> String {
-    if error.kind() == std::io::ErrorKind::Unsupported {
-        "the client speaks TLS, and the session stays with the server: terminate TLS in front of it, or use ASGI".into()
-    } else {
-        error.to_string()
-    }
-}
-
 /// What libraries ask for that know Python's `ssl`: version, cipher as `SSLSocket.cipher` has it, protocol, name asked for, and the client's
 /// certificate in DER.
 #[cold]
-pub fn described<'py>(py: Python<'py>, exchange: &Exchange) -> PyResult<Option<Bound<'py, PyDict>>> {
-    let Some(facts) = exchange.facts() else { return Ok(None) };
+pub fn described<'py>(py: Python<'py>, facts: &Facts) -> PyResult<Bound<'py, PyDict>> {
     let told = PyDict::new(py);
     told.set_item("version", facts.version_name())?;
     told.set_item("cipher", (facts.cipher(), facts.version_name(), facts.cipher_bits()))?;
     told.set_item("alpn", facts.alpn.as_deref().map(String::from_utf8_lossy))?;
     told.set_item("server_name", facts.name.as_deref())?;
     told.set_item("peer_certificate", facts.chain.first().map(|der| PyBytes::new(py, der)))?;
-    Ok(Some(told))
+    Ok(told)
 }
+
+/// The same for an application that takes the connection, and the names of its ends: the socket that it gets has others. `socket`: a
+/// descriptor of the connection, for Python to close.
+#[cold]
+pub fn of_taken<'py>(py: Python<'py>, facts: &Facts, socket: RawFd) -> PyResult<Bound<'py, PyDict>> {
+    let names = py.import(TAKEN_SOCKET)?.call_method1("names", (socket,))?;
+    let told = described(py, facts)?;
+    told.set_item("names", names)?;
+    Ok(told)
+}
+
+/// Where sockets are made for Python.
+pub const TAKEN_SOCKET: &str = "tricorn.gateway.taken_socket";

@@ -105,8 +105,9 @@ class Call(Protocol):
     def fail(self, error: BaseException) -> None:
         """Logs what the application let out; answers 500 if nothing was sent yet, and closes the connection."""
 
-    def take_socket(self) -> tuple[int, bytes]:
+    def take_socket(self) -> tuple[int, bytes, dict[str, Any] | None]:
         """The connection is the caller's: a descriptor that it has to close, and what was read behind the head.
 
-        `end` says that it is closed.
+        `end` says that it is closed. If the client speaks TLS the descriptor is one end of a pair, and the last item is
+        what `tls` was, with `names`: of the client's end of its connection, and of ours.
         """

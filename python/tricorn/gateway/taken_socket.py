@@ -5,8 +5,16 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
+from collections.abc import Mapping
 from typing import Any
+
+from tricorn.gateway.tls_session import Session
+
+Names = tuple[Any, Any]
+"""Of the client's end and of ours, as Python has them."""
 
 
 def show(fd: int) -> socket.socket:
@@ -14,15 +22,46 @@ def show(fd: int) -> socket.socket:
     return socket.socket(fileno=fd)
 
 
-def take(fd: int, unread: bytes, blocks: bool) -> socket.socket:
+def names(fd: int) -> Names:
+    """What the ends of the connection of `fd` are called; closes it."""
+    with socket.socket(fileno=fd) as shown:
+        try:
+            return shown.getpeername(), shown.getsockname()
+        except OSError:  # the client has left
+            return None, shown.getsockname()
+
+
+def take(fd: int, unread: bytes, blocks: bool, told: Mapping[str, Any] | None = None) -> socket.socket:
     """A socket over `fd`, which it owns, for an application that speaks another protocol on it.
 
     `unread` is what the client sent behind its request: the first that is received. `blocks`: the descriptor is made a
-    blocking one, for callers that have a thread.
+    blocking one, for callers that have a thread. `told`: what is known of a client that speaks TLS; then `fd` is one
+    end of a pair, and the server has the other one.
     """
-    taken = _with_unread(fd, unread) if unread else socket.socket(fileno=fd)
+    if told is not None:
+        taken = _of_session(fd, told)
+    else:
+        taken = _with_unread(fd, unread) if unread else socket.socket(fileno=fd)
     if blocks:
         taken.setblocking(True)
+    return taken
+
+
+def _of_session(fd: int, told: Mapping[str, Any]) -> socket.socket:
+    class OfSession(socket.socket):
+        """Knows what the client's connection is called, and its session."""
+
+    taken, session, (peer, own) = OfSession(fileno=fd), Session(told), told["names"]
+
+    def getpeername() -> Any:
+        if peer is None:
+            raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
+        return peer
+
+    # Of the object: eventlet's sockets have what they take from Python's there, and would hide methods of a class.
+    for answer in (session.getpeercert, session.cipher, session.version, session.selected_alpn_protocol, getpeername):
+        setattr(taken, answer.__name__, answer)
+    setattr(taken, "getsockname", lambda: own)  # noqa: B010 (mypy knows it as a method)
     return taken
 
 

@@ -210,6 +210,8 @@ class Connection(HTTPConnection):
     """The last close callback: a method of the handler."""
     _waiting: list[Future] | None = None
     _switched: IOStream | None = None
+    _told: dict[str, Any] | None = None
+    """What was known of the session when the socket was taken."""
     _max_body_size = MAX_BODY
     _body_timeout: float | None = None
     _timer: asyncio.TimerHandle | None = None
@@ -281,7 +283,7 @@ class Connection(HTTPConnection):
     @property
     def stream(self) -> StreamView:
         """As much of a stream as applications look at."""
-        return StreamView(self.call, lambda: self._is_over, self.close)
+        return StreamView(lambda: self._told or self.call.tls, lambda: self._is_over, self.close)
 
     def _tell_route(self) -> None:
         """The class of the handler: tornado keeps no pattern of a request."""
@@ -450,7 +452,9 @@ class Connection(HTTPConnection):
     def _take(self) -> IOStream:
         from tricorn.gateway.tornado_stream import TakenStream
 
-        return TakenStream(self.call)
+        stream = TakenStream(self.call)
+        self._told = stream.told
+        return stream
 
     def _switch(self, reason: str, headers: HTTPHeaders) -> Future:
         """From here on the connection speaks another protocol (RFC 9110, section 15.2.2)."""

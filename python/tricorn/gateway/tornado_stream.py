@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 from typing import TYPE_CHECKING
 
 from tornado.iostream import IOStream
+
+from tricorn.gateway import taken_socket
 
 if TYPE_CHECKING:
     from tricorn.gateway.call import Call
@@ -15,9 +16,9 @@ class TakenStream(IOStream):
     """What was read behind the head comes first; the call ends when the stream is closed."""
 
     def __init__(self, call: Call) -> None:
-        fd, self._unread = call.take_socket()
+        fd, self._unread, self.told = call.take_socket()
         self._call = call
-        super().__init__(socket.socket(fileno=fd))
+        super().__init__(taken_socket.take(fd, b"", blocks=False, told=self.told))
 
     def read_from_fd(self, buf: bytearray | memoryview) -> int | None:
         if not self._unread:

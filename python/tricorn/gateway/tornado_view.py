@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from tricorn.gateway.tls_session import Session
-
-if TYPE_CHECKING:
-    from tricorn.gateway.call import Call
 
 
 class StreamView:
     """For handlers that ask whether the client is there, and where."""
 
-    def __init__(self, call: Call, is_over: Callable[[], bool], close: Callable[[], object]) -> None:
-        self._call = call
+    def __init__(
+        self,
+        session: Callable[[], Mapping[str, Any] | None],
+        is_over: Callable[[], bool],
+        close: Callable[[], object],
+    ) -> None:
+        """`session`: its facts, if the client speaks TLS."""
+        self._session = session
         self._is_over = is_over
         self._close = close
 
@@ -32,7 +35,7 @@ class StreamView:
     @property
     def socket(self) -> Session:
         """For `request.get_ssl_certificate`; there is none without TLS."""
-        facts = self._call.tls
+        facts = self._session()
         if facts is None:
             raise AttributeError("The connection is in the clear: it has no certificates.")
         return Session(facts)

@@ -14,7 +14,7 @@ mod lateness;
 pub mod lifecycle;
 mod one_queue;
 pub mod shared;
-mod taken;
+pub mod taken;
 
 use crate::clock::{self, WallText};
 use crate::config::{Config, Failpoint, MaxConcurrency};

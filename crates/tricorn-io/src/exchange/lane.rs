@@ -105,15 +105,6 @@ impl Lane {
         self.output.link().is_taken()
     }
 
-    /// A second descriptor of the connection, for an application that takes it. The bytes of a client that speaks TLS mean nothing
-    /// without the session, which stays here.
-    pub fn descriptor_to_take(&self) -> io::Result<OwnedFd> {
-        if self.output.facts().is_some() {
-            return Err(io::Errno::OPNOTSUPP);
-        }
-        self.descriptor().duplicate()
-    }
-
     /// The application takes it. False: it has it already.
     pub fn take(&mut self) -> bool {
         self.output.link_mut().take()

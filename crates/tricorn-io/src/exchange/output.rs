@@ -95,6 +95,19 @@ impl Output {
         self.stream.socket()
     }
 
+    /// From now on this speaks to another stream. The one of before, and what its client has not taken; `None`: a part of that is a
+    /// file's, and all stays as it is.
+    #[cold]
+    pub fn redirect(&mut self, other: Stream) -> Option<(Stream, Outbox)> {
+        self.close_cork();
+        if self.outbox.has_file() {
+            return None;
+        }
+        self.sent += self.outbox.sent();
+        let stream = std::mem::replace(&mut self.stream, other);
+        Some((stream, std::mem::take(&mut self.outbox)))
+    }
+
     /// Bytes of the client that have come and were not read.
     pub fn unread(&self) -> u64 {
         self.stream.unread()

@@ -3,7 +3,7 @@ use super::deadlines::TimedPhase;
 use super::edges::Edges;
 use super::phase::Phase;
 use super::stage::Stage;
-use super::tokens;
+use super::tokens::{self, NEAR};
 use super::wire::Wire;
 use crate::exchange::Attachment;
 use crate::exchange::buffers::Request;
@@ -76,12 +76,18 @@ impl Conn {
         (self.edges.is_readable() && !self.edges.is_hangup()) || self.wire.holds_input()
     }
 
-    /// The number of its socket, which an exchange may have.
-    fn descriptor(&self) -> Option<RawFd> {
-        match self.phase.get() {
-            Phase::Busy(lent) => Some(lent.socket),
-            _ => self.stream.as_ref().map(|stream| stream.socket().as_raw_fd()),
-        }
+    /// The number of its socket, which an exchange may have, and those of a bridge.
+    fn descriptors(&self) -> impl Iterator<Item = RawFd> {
+        let own = self.stream.as_ref().map(|stream| stream.socket().as_raw_fd());
+        let [first, second, third] = match self.phase.get() {
+            Phase::Busy(lent) => [Some(lent.socket), None, None],
+            Phase::Bridged(bridge) => {
+                let [near, far] = bridge.descriptors();
+                [own, near, far]
+            }
+            _ => [own, None, None],
+        };
+        [first, second, third].into_iter().flatten()
     }
 }
 
@@ -193,6 +199,17 @@ impl Conns {
         Ok(is_new)
     }
 
+    /// Has the poller watch our end of a bridge from now on.
+    pub fn watch_near(&mut self, token: Token) -> io::Result<()> {
+        let conn = find(&mut self.entries, token);
+        match conn.map(|conn| conn.phase.get()) {
+            Some(Phase::Bridged(bridge)) => {
+                bridge.near().map_or(Ok(()), |near| self.poller.add_connection(near.socket(), token | NEAR))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Takes a connection out of the poller. Closing our descriptor would not do it where another process has one as well.
     /// `lent`: its socket, if an exchange has that.
     pub fn unwatch(&mut self, token: Token, lent: Option<BorrowedFd<'_>>) {
@@ -212,7 +229,7 @@ impl Conns {
 
     /// The sockets of all connections, those that exchanges have included.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> {
-        self.entries.iter().filter_map(|entry| entry.conn.as_ref()).filter_map(Conn::descriptor)
+        self.entries.iter().filter_map(|entry| entry.conn.as_ref()).flat_map(Conn::descriptors)
     }
 
     pub fn positions(&self) -> usize {

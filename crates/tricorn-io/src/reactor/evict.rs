@@ -55,7 +55,8 @@ impl Conn {
             Phase::Idle if self.served => Some(Claim::Served),
             Phase::Idle | Phase::Shaking | Phase::Head if self.phase.deadline() <= due => Some(Claim::Overdue),
             Phase::Idle | Phase::Shaking | Phase::Head => Some(Claim::Arriving),
-            Phase::Body | Phase::Storing | Phase::Queued | Phase::Busy(_) | Phase::Flushing(_) => None,
+            Phase::Body | Phase::Storing | Phase::Queued => None,
+            Phase::Busy(_) | Phase::Bridged(_) | Phase::Flushing(_) => None,
         }
     }
 }

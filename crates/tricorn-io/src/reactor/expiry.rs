@@ -42,8 +42,14 @@ impl Reactor {
         let last = self.deadlines.timeouts().last_of_idle(now);
         for position in self.deadlines.take_unhurried(self.conns.positions()) {
             let Some((token, conn)) = self.conns.at(position) else { continue };
-            if matches!(conn.phase.get(), Phase::Idle | Phase::Shaking) && !conn.is_admin() {
-                self.set_deadline(token, last);
+            match conn.phase.get() {
+                Phase::Idle | Phase::Shaking if !conn.is_admin() => {
+                    self.set_deadline(token, last);
+                }
+                Phase::Bridged(bridge) if bridge.is_over() => {
+                    self.set_deadline(token, now + config::LINGER);
+                }
+                _ => {}
             }
         }
     }
@@ -74,6 +80,7 @@ impl Reactor {
             Phase::Flushing(_) => self.flush_expired(token, now),
             Phase::Lingering => self.close(token),
             Phase::Busy(_) => self.remind(begun),
+            Phase::Bridged(_) => self.bridge_expired(token),
             Phase::Queued => {}
         }
     }

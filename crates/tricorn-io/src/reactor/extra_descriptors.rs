@@ -6,6 +6,8 @@ use std::sync::Arc;
 pub(super) struct ExtraDescriptors {
     /// Of bodies, and of replies that wait for their clients.
     files: usize,
+    /// Connections that are bridged: our end of a pair, and the exchange's.
+    bridges: usize,
     pub sender: Sender,
     /// Each has one of its own.
     streams: Arc<Streams>,
@@ -13,7 +15,7 @@ pub(super) struct ExtraDescriptors {
 
 impl ExtraDescriptors {
     pub fn new(streams: Arc<Streams>, sender: Sender) -> ExtraDescriptors {
-        ExtraDescriptors { files: 0, sender, streams }
+        ExtraDescriptors { files: 0, bridges: 0, sender, streams }
     }
 
     /// A file, if it is one.
@@ -27,8 +29,16 @@ impl ExtraDescriptors {
         self.files -= usize::from(is_file);
     }
 
+    pub fn bridge_begins(&mut self) {
+        self.bridges += 1;
+    }
+
+    pub fn bridge_ends(&mut self) {
+        self.bridges -= 1;
+    }
+
     #[inline]
     pub fn count(&self) -> usize {
-        self.files + self.streams.open()
+        self.files + 2 * self.bridges + self.streams.open()
     }
 }

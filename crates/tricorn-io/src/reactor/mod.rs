@@ -10,7 +10,9 @@ mod admission;
 mod attend;
 mod attended;
 mod bodies;
+mod bridge;
 mod buffers;
+mod carry;
 mod channel_watch;
 mod chores;
 mod conn;
@@ -105,7 +107,7 @@ use rustix::fd::AsRawFd;
 use sender::Sender;
 use std::sync::Arc;
 use timeouts::Timeouts;
-use tokens::{CHANNEL, GROUP_WAKEUP, SCRAPED, SPECIAL, SPOOLED, is_admin};
+use tokens::{CHANNEL, GROUP_WAKEUP, NEAR, SCRAPED, SPECIAL, SPOOLED, is_admin};
 use wire::Wire;
 use work::Work;
 
@@ -315,41 +317,14 @@ impl Reactor {
     }
 
     fn on_event(&mut self, event: Event) -> Option<RequestId> {
-        if event.token >= SPECIAL {
-            if event.token == WAKE {
-                self.work.wake();
-                return None;
-            }
-            if event.token == SPOOLED {
-                self.work.pieces_are_written(true);
-                return None;
-            }
-            if event.token == SCRAPED {
-                self.answer_scrapes();
-                return None;
-            }
-            if event.token >= GROUP_WAKEUP {
-                if event.token == CHANNEL {
-                    self.channel.came();
-                }
-                return None;
-            }
-            let index = (event.token - SPECIAL) as u16;
-            if is_admin(index) {
-                self.accept_admins(index, config::STEPS / 2);
-                return None;
-            }
-            // A hub takes the next one when the call before it has ended or waits: no sibling was quicker.
-            let leaves_others = self.config.siblings && !self.config.hub;
-            self.gate.begin_round(index, if leaves_others { 1 } else { config::ACCEPT_BURST });
-            let listener = self.next_accept()?;
-            return self.accept_one(listener);
+        if event.token >= NEAR {
+            return self.on_special(event);
         }
         let conn = self.conns.get_mut(event.token)?;
         let half = conn.edges.came(event);
         match conn.phase.get() {
             // The turn's bytes are used up. A head is read all the same: it is short.
-            Phase::Body | Phase::Flushing(_) if self.work.is_turn_over() && !event.error => {
+            Phase::Body | Phase::Flushing(_) | Phase::Bridged(_) if self.work.is_turn_over() && !event.error => {
                 self.later(event.token);
                 None
             }
@@ -358,6 +333,10 @@ impl Reactor {
             }
             Phase::Flushing(_) => {
                 self.flush(event.token, event.error);
+                None
+            }
+            Phase::Bridged(_) => {
+                self.carry(event.token);
                 None
             }
             Phase::Lingering => {
@@ -382,6 +361,42 @@ impl Reactor {
         }
     }
 
+    /// Of what is no connection's own socket.
+    fn on_special(&mut self, event: Event) -> Option<RequestId> {
+        if event.token < SPECIAL {
+            self.near_event(event);
+            return None;
+        }
+        if event.token == WAKE {
+            self.work.wake();
+            return None;
+        }
+        if event.token == SPOOLED {
+            self.work.pieces_are_written(true);
+            return None;
+        }
+        if event.token == SCRAPED {
+            self.answer_scrapes();
+            return None;
+        }
+        if event.token >= GROUP_WAKEUP {
+            if event.token == CHANNEL {
+                self.channel.came();
+            }
+            return None;
+        }
+        let index = (event.token - SPECIAL) as u16;
+        if is_admin(index) {
+            self.accept_admins(index, config::STEPS / 2);
+            return None;
+        }
+        // A hub takes the next one when the call before it has ended or waits: no sibling was quicker.
+        let leaves_others = self.config.siblings && !self.config.hub;
+        self.gate.begin_round(index, if leaves_others { 1 } else { config::ACCEPT_BURST });
+        let listener = self.next_accept()?;
+        self.accept_one(listener)
+    }
+
     fn look_again(&mut self, token: Token) -> Option<RequestId> {
         let conn = self.conns.get_mut(token)?;
         conn.edges.unlist();
@@ -393,6 +408,10 @@ impl Reactor {
             }
             Phase::Flushing(_) => {
                 self.flush(token, false);
+                None
+            }
+            Phase::Bridged(_) => {
+                self.carry(token);
                 None
             }
             Phase::Queued | Phase::Busy(_) | Phase::Storing => None,

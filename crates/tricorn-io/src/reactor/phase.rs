@@ -8,7 +8,9 @@
 //!    │ │                   (no body)         └──▶ Storing ── Complete ──┘ ▼
 //!    │ └────────────────────── Kept ───────────────────────────────────  Busy
 //!    │                                                                    │ Left
-//!    └──── Kept ─────────────── Flushing ◀────────────────────────────────┘
+//!    └──── Kept ─────────────── Flushing ◀────────────────────────────────┤ Bridged
+//!                                  ▲                                      ▼
+//!                                  └───────────── Left ─────────────── Bridged       (its application has the socket)
 //!
 //!   Idle ── Shakes ──▶ Shaking ── Shaken ──▶ Idle                          (by a door with TLS)
 //!   Idle, Head, Body, Storing, Queued ── Answered ──▶ Flushing
@@ -17,6 +19,7 @@
 //!
 //! Rule: no other file decides which phase follows. When a phase ends by itself is said in `timeouts.rs`.
 use super::attended::Attended;
+use super::bridge::Bridge;
 use super::outgoing::Outgoing;
 use rustix::fd::RawFd;
 
@@ -37,6 +40,8 @@ pub(super) enum Phase {
     Queued,
     /// An exchange is under way and owns the socket.
     Busy(Lent),
+    /// An exchange is under way, its application has taken the socket, and the client speaks TLS.
+    Bridged(Box<Bridge>),
     /// The application is done; the rest of the reply is sent as the client takes it.
     Flushing(Box<Outgoing>),
     /// Our side is closed; input is read and thrown away until the peer closes or the deadline passes.
@@ -73,6 +78,8 @@ pub(super) enum Change {
     Complete,
     /// An exchange got the socket, which has this number.
     Begun(RawFd),
+    /// The application has taken the socket, and the session stays here.
+    Bridged(Box<Bridge>),
     /// The exchange is over, and the client has not taken all of the reply.
     Left(Box<Outgoing>),
     /// The request never meets the application, and the client has not taken all of the answer.
@@ -96,8 +103,12 @@ impl Phase {
             (Phase::Body, Change::Unwritten) => Phase::Storing,
             (Phase::Body | Phase::Storing, Change::Complete) => Phase::Queued,
             (Phase::Queued, Change::Begun(socket)) => Phase::Busy(Lent { socket, attended: Attended::default() }),
-            (Phase::Busy(_), Change::Left(outgoing)) => Phase::Flushing(outgoing),
-            (Phase::Busy(_) | Phase::Flushing(_) | Phase::Lingering, change @ Change::Answered(_)) => {
+            (Phase::Busy(_), Change::Bridged(bridge)) => Phase::Bridged(bridge),
+            (Phase::Busy(_) | Phase::Bridged(_), Change::Left(outgoing)) => Phase::Flushing(outgoing),
+            (
+                Phase::Busy(_) | Phase::Bridged(_) | Phase::Flushing(_) | Phase::Lingering,
+                change @ Change::Answered(_),
+            ) => {
                 debug_assert!(false, "{change:?} where a reply is sent");
                 return;
             }
@@ -116,12 +127,13 @@ impl Phase {
     }
 
     /// Whether a deadline ends this phase. A request that waits for the application or is with it has none of the connection's,
-    /// but for a timer of its exchange.
+    /// but for a timer of its exchange. Nor has a bridge before its call is over.
     #[inline]
     pub fn has_deadline(&self) -> bool {
         match self {
             Phase::Queued => false,
             Phase::Busy(lent) => lent.attended.reminded,
+            Phase::Bridged(bridge) => bridge.is_over(),
             _ => true,
         }
     }
@@ -140,6 +152,11 @@ impl Phase {
     #[inline]
     pub fn is_busy(&self) -> bool {
         matches!(self, Phase::Busy(_))
+    }
+
+    #[inline]
+    pub fn is_bridged(&self) -> bool {
+        matches!(self, Phase::Bridged(_))
     }
 
     /// What its exchange wants to be told of, while there is one.
@@ -197,6 +214,14 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_whose_application_has_the_socket_sends_the_rest_and_ends() {
+        let taken = || [Change::TakenOver, Change::Begun(9), Change::Bridged(Box::new(Bridge::parted()))];
+        assert_eq!(after(taken()), "Bridged");
+        assert_eq!(after(taken().into_iter().chain([left()])), "Flushing");
+        assert_eq!(after(taken().into_iter().chain([Change::Shut])), "Lingering");
+    }
+
+    #[test]
     fn a_request_may_be_answered_before_the_application_has_it() {
         for before in [vec![], vec![Change::Bytes { first: 1 }], vec![Change::Head], vec![Change::TakenOver]] {
             let answered = Change::Answered(Box::default());
@@ -214,6 +239,8 @@ mod tests {
         assert!(!phase.has_deadline());
         phase.attended().expect("it is busy").reminded = true;
         assert!(phase.has_deadline(), "for its exchange");
+        phase.enter(Change::Bridged(Box::new(Bridge::parted())));
+        assert!(!phase.has_deadline(), "how long it is spoken is the application's affair");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The life of connections in virtual time, without sockets: phases, deadlines and admission, as the reactor uses them.
 
 use super::admission::{Admission, Limits};
+use super::bridge::Bridge;
 use super::deadlines::{Deadlines, TimedPhase};
 use super::lifetime::Lifetime;
 use super::phase::{Change, Phase};
@@ -141,6 +142,7 @@ fn name(phase: &Phase) -> &'static str {
         Phase::Storing => "storing",
         Phase::Queued => "queued",
         Phase::Busy(_) => "busy",
+        Phase::Bridged(_) => "bridged",
         Phase::Flushing(_) => "flushing",
         Phase::Lingering => "lingering",
     }
@@ -414,6 +416,9 @@ fn next_change(phase: &Phase, roll: u64, now: u64) -> Change {
         Phase::Body | Phase::Storing => Change::Complete,
         Phase::Queued if roll.is_multiple_of(8) => Change::Kept,
         Phase::Queued => Change::Begun(9),
+        Phase::Busy(_) if roll.is_multiple_of(5) => Change::Bridged(Box::new(Bridge::parted())),
+        Phase::Bridged(_) if roll.is_multiple_of(3) => Change::Shut,
+        Phase::Bridged(_) => outgoing(),
         Phase::Busy(_) if roll.is_multiple_of(2) => outgoing(),
         Phase::Busy(_) | Phase::Flushing(_) if roll.is_multiple_of(16) => Change::Shut,
         Phase::Busy(_) | Phase::Flushing(_) | Phase::Lingering => Change::Kept,

@@ -3,6 +3,8 @@ use crate::sys::poll::Token;
 
 /// Tokens from here on are not connections: those of listeners (`SPECIAL` plus their index) and the wake pipe.
 pub(super) const SPECIAL: Token = 0xffff_ffff_0000_0000;
+/// Our ends of bridges: the token of the connection with this bit, which no generation has.
+pub(super) const NEAR: Token = 1 << 63;
 pub const WAKE: Token = Token::MAX;
 /// The channel has a message.
 pub const CHANNEL: Token = Token::MAX - 1;

@@ -34,9 +34,6 @@ impl Reactor {
         let (link, sent, hold) = (output.link(), output.sent(), output.is_held_back());
         let Returned { id, stream, mut outbox, mut spent, mut request, attachment, receiver, timing } =
             exchange.into_returned();
-        if link.is_taken() {
-            stream.unblock();
-        }
         self.admission.capacity_mut().ended();
         self.count(&timing, sent, &request, now);
         self.chores.spent.append(&mut spent);
@@ -46,10 +43,24 @@ impl Reactor {
         }
         self.recycle(request);
         let token = id.connection();
-        let Some(conn) = self.conns.get_mut(token) else { return };
+        let Some(conn) = self.conns.get_mut(token) else {
+            self.chores.attachments.extend(attachment); // the worker has ended with a bridge
+            return;
+        };
         conn.attachment = attachment;
         let Wire::Http1(http1) = &mut conn.wire;
         http1.take_back(receiver);
+        if link.is_taken() {
+            if conn.phase.get().is_bridged() {
+                drop(stream);
+                self.chores.end(&mut outbox);
+                self.end_bridge(token, now);
+                return;
+            }
+            if !elsewhere {
+                stream.unblock(); // else it is closed here, and a thread of the application's may go on with it
+            }
+        }
         // What is still to come of a body, or of the protocol that followed, was not looked for yet.
         if partial || link == Link::Switched {
             conn.edges.may_be_readable();
@@ -324,9 +335,18 @@ impl Reactor {
         for request in wire.end() {
             self.recycle(request);
         }
-        if let Some(outgoing) = phase.get_mut().outgoing() {
-            self.extra.closed(outgoing.release_file());
-            self.chores.end(&mut outgoing.outbox);
+        match phase.get_mut() {
+            Phase::Flushing(outgoing) => {
+                self.extra.closed(outgoing.release_file());
+                self.chores.end(&mut outgoing.outbox);
+            }
+            Phase::Bridged(bridge) => {
+                if bridge.part() {
+                    self.extra.bridge_ends();
+                }
+                bridge.clear(&mut self.chores.spent);
+            }
+            _ => {}
         }
         self.chores.attachments.extend(attachment);
         self.board.set(Word::Connections, self.connections() as u64);
@@ -368,9 +388,10 @@ impl Reactor {
                 return Some(position);
             }
             let found = self.conns.at(position).filter(|(_, conn)| !conn.phase.get().is_busy());
-            if let Some((token, _)) = found {
+            if let Some((token, conn)) = found {
+                let is_bridged = conn.phase.get().is_bridged();
                 self.work.takes_step();
-                self.close(token);
+                if is_bridged { self.abandon_bridge(token) } else { self.close(token) }
             }
         }
         (start + config::SWEEP < positions).then_some(start + config::SWEEP)

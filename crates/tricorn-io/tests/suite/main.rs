@@ -8,6 +8,7 @@ mod harness;
 mod access_log;
 mod active;
 mod bodies;
+mod bridge;
 mod channel;
 mod collectors;
 mod hand_over;

@@ -5,7 +5,7 @@ use super::{ground, head};
 use crate::pieces::Piece;
 use crate::session;
 use crate::text::latin1;
-use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
@@ -187,15 +187,20 @@ impl Call {
     /// What is known of the client's session, if it speaks TLS.
     #[getter]
     fn tls<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        self.with(|_, exchange| session::described(py, exchange))
+        self.with(|_, exchange| exchange.facts().map(|facts| session::described(py, facts)).transpose())
     }
 
-    fn take_socket<'py>(&self, py: Python<'py>) -> PyResult<(RawFd, Bound<'py, PyBytes>)> {
+    fn take_socket<'py>(&self, py: Python<'py>) -> PyResult<(RawFd, Bound<'py, PyBytes>, Option<Bound<'py, PyDict>>)> {
         self.with(|_, exchange| {
-            let fd = exchange.lane.descriptor_to_take();
-            let fd = fd.map_err(|error| PyOSError::new_err(session::not_taken(error.into())))?;
-            let unread = self.ground.shared.engine.let_go(exchange);
-            Ok((fd.into_raw_fd(), PyBytes::new(py, &unread)))
+            let told = match exchange.facts() {
+                Some(facts) => {
+                    let socket = exchange.lane.descriptor().duplicate().map_err(std::io::Error::from)?;
+                    Some(session::of_taken(py, facts, socket.into_raw_fd())?)
+                }
+                None => None,
+            };
+            let taken = self.ground.shared.engine.let_go(exchange)?;
+            Ok((taken.socket.into_raw_fd(), PyBytes::new(py, &taken.unread), told))
         })
     }
 

@@ -154,7 +154,8 @@ fn socket<'py>(py: Python<'py>, transport: &Transport) -> PyResult<Option<Bound<
 fn session<'py>(py: Python<'py>, transport: &Transport) -> PyResult<Option<Bound<'py, PyAny>>> {
     let state = transport.state();
     let Some(exchange) = state.active.exchange() else { return Ok(None) };
-    Ok(session::described(py, exchange)?.map(Bound::into_any))
+    let told = exchange.facts().map(|facts| session::described(py, facts)).transpose()?;
+    Ok(told.map(Bound::into_any))
 }
 
 /// The client: of the request under way, if trusted front ends say who asked, or else of the connection.

@@ -6,7 +6,6 @@ use super::send;
 use super::wait::Wait;
 use crate::functions::{Arguments, Definition, enter_with};
 use crate::holders::is_ours_alone;
-use crate::session;
 use crate::sync::lock;
 use crate::text::as_latin1;
 use pyo3::exceptions::{PyAssertionError, PyRuntimeError, PyTypeError, PyValueError};
@@ -15,7 +14,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 use std::os::fd::{IntoRawFd, RawFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use tricorn_io::{Engine, Exchange, Sent};
+use tricorn_io::tls::Facts;
+use tricorn_io::{Engine, Exchange, Sent, Taken};
 use tricorn_proto::response::Fault;
 
 /// Where an exchange is while the application runs. A method that writes takes it out and puts it back.
@@ -154,12 +154,19 @@ impl Handle {
         }
     }
 
+    /// What is known of the client's session; `None`: it is a plain connection.
+    pub fn facts(&self) -> Result<Option<Arc<Facts>>, String> {
+        match self.place().exchange.as_ref() {
+            Some(exchange) => Ok(exchange.facts().cloned()),
+            None => Err("it is closed or serves another request".into()),
+        }
+    }
+
     /// The socket is the application's from now on; with what was read behind the request.
-    pub fn take_socket(&self) -> Result<(RawFd, Vec<u8>), String> {
+    pub fn take_socket(&self) -> Result<Taken, String> {
         let mut place = self.place();
         let exchange = place.exchange.as_mut().ok_or("it is closed or serves another request")?;
-        let fd = exchange.lane.descriptor_to_take().map_err(|error| session::not_taken(error.into()))?;
-        Ok((fd.into_raw_fd(), self.engine.let_go(exchange)))
+        self.engine.let_go(exchange).map_err(|error| error.to_string())
     }
 
     fn start_response(
