@@ -22,7 +22,7 @@ pub struct Queue {
     waiting: VecDeque<Waiting>,
     /// Since when it has not been empty.
     stands_since: u64,
-    /// Not later than the first `due` of those that wait; `u64::MAX`: none.
+    /// Not later than the first `due` of those that wait, while some do.
     due: u64,
 }
 
@@ -44,7 +44,7 @@ impl Queue {
     /// Adds a request. One that came by the channel may have waited for longer than those that are here.
     pub fn insert(&mut self, id: RequestId, complete: u64, due: u64, now: u64) {
         if self.waiting.is_empty() {
-            self.stands_since = now;
+            (self.stands_since, self.due) = (now, due);
         }
         self.due = self.due.min(due);
         let at = self.waiting.iter().rposition(|other| other.complete <= complete).map_or(0, |before| before + 1);
@@ -112,7 +112,8 @@ impl Queue {
     /// When a request may have waited too long; `u64::MAX`: never.
     #[inline]
     pub fn due(&self) -> u64 {
-        self.due
+        // Those that were begun in time leave theirs behind.
+        if self.waiting.is_empty() { u64::MAX } else { self.due }
     }
 
     fn is_newest_first(&self, now: u64) -> bool {
@@ -186,6 +187,9 @@ mod tests {
         assert_eq!((queue.due(), queue.take_late(50, 9)), (40, vec![id(3)]));
         assert_eq!((queue.due(), queue.len()), (90, 1));
         assert_eq!(queue.next(60), Some(id(2)));
+        assert_eq!(queue.due(), NEVER, "it was begun in time");
+        queue.insert(id(4), 4, 200, 95);
+        assert_eq!((queue.due(), queue.take_oldest()), (200, Some(id(4))));
         assert_eq!(queue.take_late(90, 9), [], "it is not there any more");
         assert_eq!((queue.due(), queue.oldest(), queue.is_empty()), (NEVER, 0, true));
     }

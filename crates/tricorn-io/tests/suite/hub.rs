@@ -160,13 +160,30 @@ fn an_idle_hub_is_not_woken_and_its_monitor_sleeps() {
     assert_eq!(server.connect().get("/now").status, 200);
     server.until(Word::Connections, 0);
     let turns = server.turns_when_quiet();
-    let beat = until_some(|| {
-        let before = server.get(Word::Heartbeat);
-        std::thread::sleep(Duration::from_millis(50)); // fifty ticks
-        (server.get(Word::Heartbeat) == before).then_some(before)
-    });
-    assert!(beat.is_some(), "the monitor never sleeps");
+    until("the monitor sleeps", || rests_its_monitor(&server));
     assert_eq!(server.turns(), turns);
+}
+
+/// Whether its monitor sleeps for fifty ticks.
+fn rests_its_monitor(server: &HubServer) -> bool {
+    let before = server.get(Word::Heartbeat);
+    std::thread::sleep(Duration::from_millis(50));
+    server.get(Word::Heartbeat) == before
+}
+
+#[test]
+fn the_monitor_sleeps_when_the_time_of_a_request_is_over_that_was_begun_before() {
+    let server = HubServer::start(Config { queue_timeout: SECOND, ..room_for(1) });
+    let mut clients = ask_all(&server, 2);
+    for (nr, client) in clients.iter_mut().enumerate() {
+        server.until_open(&[&format!("/{nr}")]);
+        server.finish(&format!("/{nr}"));
+        assert_eq!(client.response().status, 200);
+    }
+    drop(clients);
+    server.until(Word::Connections, 0);
+    std::thread::sleep(Duration::from_secs(1)); // until the second would have waited too long
+    until("the monitor sleeps", || rests_its_monitor(&server));
 }
 
 #[test]
