@@ -389,4 +389,12 @@ REACTOR = (
         (f"{SUITE} bridge",),
         at="pub(super) fn bridge_expired",
     ),
+    Fault(
+        "queue_empty_is_never_due",
+        "where nothing waits nothing is due, so that the monitor of an idle hub sleeps",
+        f"{REACT}/queue.rs",
+        "if self.waiting.is_empty() { u64::MAX } else { self.due }",
+        "self.due",
+        (f"{LIB} queue", f"{SUITE} hub"),
+    ),
 )

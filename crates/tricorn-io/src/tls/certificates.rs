@@ -29,8 +29,16 @@ pub struct Report {
 /// A certificate that is right, as far as can be told without its issuer.
 #[derive(Debug)]
 pub struct Loaded {
-    pub key: Arc<CertifiedKey>,
+    own: Own,
     pub report: Report,
+}
+
+/// One of our certificates with its key.
+#[derive(Debug, Clone)]
+struct Own {
+    key: Arc<CertifiedKey>,
+    /// The certificate alone, which every connection has.
+    der: Arc<[u8]>,
 }
 
 /// RSA keys of more bits make handshakes slow: one of 4096 takes five times as long as one of 2048.
@@ -48,7 +56,7 @@ impl Loaded {
         let Some(certificate) = Certificate::parse(first) else {
             return Err(format!("{label}: its first certificate cannot be read"));
         };
-        let report = report(label, &certificate, now);
+        let (report, der) = (report(label, &certificate, now), Arc::from(first.as_ref()));
         let key = private_key(key).map_err(|error| format!("{label}: {error}"))?;
         let mut key = CertifiedKey::from_der(chain, key, provider).map_err(|error| match error {
             Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
@@ -57,7 +65,7 @@ impl Loaded {
             error => format!("{label}: the private key cannot be used: {error}"),
         })?;
         key.ocsp.clone_from(ocsp);
-        Ok(Loaded { key: Arc::new(key), report })
+        Ok(Loaded { own: Own { key: Arc::new(key), der }, report })
     }
 }
 
@@ -126,7 +134,8 @@ thread_local! {
 #[derive(Debug, Default)]
 pub struct Asked {
     pub name: Option<Box<str>>,
-    pub own: Option<Arc<CertifiedKey>>,
+    /// In DER.
+    pub own: Option<Arc<[u8]>>,
 }
 
 /// Takes what the resolver was asked by this thread since this was called last.
@@ -137,7 +146,7 @@ pub fn take_asked() -> Asked {
 /// Which certificate a client is shown.
 #[derive(Debug)]
 pub struct Resolver {
-    keys: Vec<Arc<CertifiedKey>>,
+    all: Vec<Own>,
     /// By name, and by what follows the first label of a wildcard; ECDSA before RSA.
     exact: HashMap<String, Vec<usize>>,
     wildcards: HashMap<String, Vec<usize>>,
@@ -147,36 +156,37 @@ pub struct Resolver {
 impl Resolver {
     pub fn new(loaded: Vec<Loaded>, require_name: bool) -> Resolver {
         let (mut exact, mut wildcards): (HashMap<_, Vec<_>>, HashMap<_, Vec<_>>) = Default::default();
-        let mut keys = Vec::new();
-        for (index, Loaded { key, report }) in loaded.into_iter().enumerate() {
+        let mut all: Vec<Own> = Vec::new();
+        for (index, Loaded { own, report }) in loaded.into_iter().enumerate() {
             for name in report.names {
                 match name.strip_prefix("*.") {
                     Some(rest) => wildcards.entry(rest.to_owned()).or_default().push(index),
                     None => exact.entry(name).or_default().push(index),
                 }
             }
-            keys.push(key);
+            all.push(own);
         }
-        let is_rsa = |index: &usize| keys.get(*index).is_some_and(|key| key.key.algorithm() == SignatureAlgorithm::RSA);
+        let is_rsa =
+            |index: &usize| all.get(*index).is_some_and(|own| own.key.key.algorithm() == SignatureAlgorithm::RSA);
         for found in exact.values_mut().chain(wildcards.values_mut()) {
             found.sort_by_key(is_rsa);
         }
-        Resolver { keys, exact, wildcards, require_name }
+        Resolver { all, exact, wildcards, require_name }
     }
 
-    fn choose(&self, hello: &ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let can_sign = |key: &&Arc<CertifiedKey>| key.key.choose_scheme(hello.signature_schemes()).is_some();
+    fn choose(&self, hello: &ClientHello<'_>) -> Option<&Own> {
+        let can_sign = |own: &&Own| own.key.key.choose_scheme(hello.signature_schemes()).is_some();
         let name = hello.server_name().map(|name| name.trim_end_matches('.').to_ascii_lowercase());
         let of_name = name.as_deref().and_then(|name| {
             self.exact.get(name).or_else(|| self.wildcards.get(name.split_once('.').map(|(_, rest)| rest)?))
         });
         match of_name {
             Some(found) => {
-                let mut found = found.iter().filter_map(|index| self.keys.get(*index));
-                found.clone().find(can_sign).or_else(|| found.next()).cloned()
+                let mut found = found.iter().filter_map(|index| self.all.get(*index));
+                found.clone().find(can_sign).or_else(|| found.next())
             }
             None if self.require_name => None,
-            None => self.keys.iter().find(can_sign).or(self.keys.first()).cloned(),
+            None => self.all.iter().find(can_sign).or(self.all.first()),
         }
     }
 }
@@ -184,7 +194,7 @@ impl Resolver {
 impl ResolvesServerCert for Resolver {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let own = self.choose(&hello);
-        ASKED.set(Asked { name: hello.server_name().map(Into::into), own: own.clone() });
-        own
+        ASKED.set(Asked { name: hello.server_name().map(Into::into), own: own.map(|own| own.der.clone()) });
+        own.map(|own| own.key.clone())
     }
 }

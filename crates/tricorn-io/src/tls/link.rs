@@ -128,7 +128,7 @@ impl Link {
             suite: self.session.negotiated_cipher_suite().map_or(0, |suite| suite.suite().into()),
             name,
             alpn: self.session.alpn_protocol().map(Into::into),
-            own: own.and_then(|key| key.end_entity_cert().ok().map(|der| Arc::from(der.as_ref()))),
+            own,
             chain: self.session.peer_certificates().unwrap_or_default().iter().map(|der| der.as_ref().into()).collect(),
             is_resumed: Facts::is_resumption(self.session.handshake_kind()),
         }
