@@ -44,11 +44,5 @@ def of_aiohttps_request(request: Any) -> bytes:
 
 wsgi = telling.wsgi(of_environ)
 asgi = telling.asgi(of_scope)
-
-
-def tornado() -> object:
-    return telling.tornado(of_tornados_request)
-
-
-def aiohttp() -> object:
-    return telling.aiohttp(of_aiohttps_request)
+tornado = telling.tornado(of_tornados_request)
+aiohttp = telling.aiohttp(of_aiohttps_request)

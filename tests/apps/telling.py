@@ -30,22 +30,28 @@ def asgi(answer: Callable[[dict[str, Any]], bytes]) -> Callable[..., Any]:
     return application
 
 
-def tornado(answer: Callable[[Any], bytes]) -> object:
-    from tornado import web
+def tornado(answer: Callable[[Any], bytes]) -> Callable[[], object]:
+    def factory() -> object:
+        from tornado import web
 
-    class Told(web.RequestHandler):
-        def get(self) -> None:
-            self.write(answer(self.request))
+        class Told(web.RequestHandler):
+            def get(self) -> None:
+                self.write(answer(self.request))
 
-    return web.Application([(r"/", Told)])
+        return web.Application([(r"/", Told)])
+
+    return factory
 
 
-def aiohttp(answer: Callable[[Any], bytes]) -> object:
-    from aiohttp import web
+def aiohttp(answer: Callable[[Any], bytes]) -> Callable[[], object]:
+    def factory() -> object:
+        from aiohttp import web
 
-    async def told(request: web.Request) -> web.Response:
-        return web.Response(body=answer(request))
+        async def told(request: web.Request) -> web.Response:
+            return web.Response(body=answer(request))
 
-    made = web.Application()
-    made.add_routes([web.get("/", told)])
-    return made
+        application = web.Application()
+        application.add_routes([web.get("/", told)])
+        return application
+
+    return factory

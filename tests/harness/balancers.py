@@ -34,12 +34,16 @@ frontend front
 backend hosts
 {text}
 """
-NGINX = """\
+BEGINNING = """\
 {first}
 daemon off;
 pid {directory}/nginx.pid;
 error_log stderr notice;
 events {{}}
+"""
+NGINX = (
+    BEGINNING
+    + """\
 http {{
     access_log off;
     client_body_temp_path {directory}/body;
@@ -50,17 +54,16 @@ http {{
 {text}
 }}
 """
+)
 """What Debian's nginx.conf has around a site, without its directories."""
-NGINX_STREAM = """\
-{first}
-daemon off;
-pid {directory}/nginx.pid;
-error_log stderr notice;
-events {{}}
+NGINX_STREAM = (
+    BEGINNING
+    + """\
 stream {{
 {text}
 }}
 """
+)
 STREAM = "ngx_stream_module.so"
 MODULES = ("/usr/lib/nginx/modules", "/usr/lib64/nginx/modules", "/usr/local/lib/nginx/modules")
 WHERE = "/usr/sbin:/usr/local/sbin"
