@@ -21,6 +21,8 @@ __all__ = [
     "LoopClock",
     "LoopServer",
     "PageReader",
+    "RequestFactory",
+    "ResponseEnds",
     "Route",
     "RoutePages",
     "RunningRequest",
@@ -667,7 +669,7 @@ class TransportGateway:
 
     def __new__(
         cls,
-        factory: Callable[[Transport], Any],
+        factory: Callable[[], Any],
         event_loop: Any,
         on_error: Callable[[str, BaseException], object],
         on_notice: Callable[[bool, str], object] | None = None,
@@ -678,6 +680,29 @@ class TransportGateway:
     ) -> TransportGateway:
         """`on_leave` is called once, when the worker leaves. `before(scope)` and `after(scope, token, status, headers,
         sent, micros)` are called around each request, as of ASGI."""
+
+@final
+class ResponseEnds:
+    """Keeps the place of a protocol's access logger (`aiohttp.abc.AbstractAccessLogger`), which its transport takes.
+
+    aiohttp logs a response when the handler is done with it, and nothing else says that to a transport. A handler that
+    writes less than its Content-Length leaves aiohttp waiting for the next request, and the client for the rest. The
+    access log itself is the server's.
+    """
+
+    def __new__(cls, _logger: object, _format: object) -> ResponseEnds: ...
+    @property
+    def enabled(self) -> bool: ...
+    def log(self, _request: object, _response: object, _time: float) -> None:
+        """Not called: no request comes before the transport does."""
+
+@final
+class RequestFactory:
+    """Makes requests of aiohttp that their transports know, which ask them for their routes (`route_metrics`)."""
+
+    def __new__(cls, make: Callable[..., Any]) -> RequestFactory: ...
+    def make(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> Any:
+        """In place of `aiohttp.web.Server.request_factory`."""
 
 @final
 class Transport:
@@ -693,9 +718,6 @@ class Transport:
 
         So an access logger of aiohttp is told (`aiohttp.abc.AbstractAccessLogger.log`).
         """
-
-    def serves(self, request: object) -> None:
-        """This is the request under way: when its response begins it is asked for its route (`route_metrics`)."""
 
     def close(self) -> None: ...
     def abort(self) -> None: ...
@@ -728,7 +750,13 @@ class LoopClock:
         """The loop has waited."""
 
     def around(self, wait: Callable[..., _T]) -> Callable[..., _T]:
-        """What waits for events, as something that keeps the time."""
+        """What waits for events, as something that keeps the time. It is called with a timeout."""
+
+    def select(self, epoll: int, keys: dict[int, Any]) -> Callable[..., list[tuple[Any, int]]]:
+        """`selectors.EpollSelector.select` for this epoll, without a line of Python, which keeps the time.
+
+        `keys` are the selector's own, by their descriptors.
+        """
 
 @final
 class LoopServer:

@@ -447,6 +447,14 @@ def test_handlers_are_cancelled_if_the_application_wants_it(tmp_path: Path) -> N
         assert server.get("/").status == 200
 
 
+def test_a_handler_that_has_answered_is_not_cancelled_by_the_end_of_its_connection(tmp_path: Path) -> None:
+    site = Site(tmp_path, "runner")
+    with site.server as server:
+        assert server.get("/goes-on").body == b"the last"
+        until(lambda: {"went on", "cancelled after its response"} & set(site.events()), "the handler tells its end")
+        assert "went on" in site.events()
+
+
 def test_a_reload_loses_no_request(tmp_path: Path) -> None:
     site = Site(tmp_path)
     with site.server as server:

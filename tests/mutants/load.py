@@ -78,8 +78,8 @@ LOAD = (
         "tls_tells_the_end",
         "an answer that ends with the connection is complete when TLS says so",
         f"{CRATE}/src/client.rs",
-        "State::Waiting(wire) if wire.is_over()",
-        "State::Resting(wire) if wire.is_over()",
+        "if matches!(&self.state, State::Waiting(wire) if wire.is_over())",
+        "if false",
         (f"{TLS} an_end_that_tls_tells",),
     ),
     Fault(

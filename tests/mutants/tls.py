@@ -127,8 +127,8 @@ TLS = (
         "tls_resumed_sessions_know_the_server",
         "the server's certificate is told of a session that was resumed",
         f"{CORE}/src/tls/link.rs",
-        "own,\n",
-        "own: None,\n",
+        "self.shaking.take().map(|shaking| shaking.asked).unwrap_or_default()",
+        "self.shaking.take().map(|shaking| Asked { own: None, ..shaking.asked }).unwrap_or_default()",
         (f"{SUITE} a_session_that_is_resumed",),
     ),
     Fault(

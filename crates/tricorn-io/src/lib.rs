@@ -77,6 +77,7 @@ pub use sys::channel::Channel;
 pub use sys::enlarge_signal_stack;
 pub use sys::fds::shared_words;
 pub use sys::files::{descriptor_limit, duplicate, file_size, open_file};
+pub use sys::foreign_poll::{ReadyDescriptor, wait_at};
 pub use sys::fork::{exit_at_once, is_child};
 pub use tricorn_doctor::{Marks, Memory, PyFrame, offsets_of};
 pub use wait_sites::{Place, PoolWait, WaitSite};

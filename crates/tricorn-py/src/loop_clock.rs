@@ -1,9 +1,12 @@
 //! What an event loop in Python tells of its waits: when each begins and ends.
 use crate::core::Core;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
+use std::io;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::Arc;
-use tricorn_io::Engine;
+use tricorn_io::{Engine, ReadyDescriptor, wait_at};
 
 /// Keeps the time that the event loop of the calling thread waits and works.
 #[pyclass(frozen, module = "tricorn._core")]
@@ -34,30 +37,88 @@ impl LoopClock {
     }
 
     /// What waits for events, as something that keeps the time. It is called with a timeout.
-    fn around(slf: &Bound<'_, LoopClock>, wait: Py<PyAny>) -> TimedWait {
-        TimedWait { engine: slf.get().engine.clone(), wait }
+    fn around<'py>(&self, py: Python<'py>, wait: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Bound::new(py, TimedWait { engine: self.engine.clone(), wait })?.getattr(intern!(py, "wait"))
+    }
+
+    /// What a selector of this epoll waits by, with keys by their descriptors: `selectors.EpollSelector.select` without a line
+    /// of Python, which keeps the time.
+    fn select<'py>(&self, py: Python<'py>, epoll: RawFd, keys: Py<PyDict>) -> PyResult<Bound<'py, PyAny>> {
+        Bound::new(py, TimedSelect { engine: self.engine.clone(), epoll, keys })?.getattr(intern!(py, "select"))
     }
 }
 
-/// Calls what it was made of, and says how long that took.
+/// Calls what it was made of, and says how long that took. Its method is taken, which costs less than an object that is called.
 #[pyclass(frozen, module = "tricorn._core")]
-pub struct TimedWait {
+struct TimedWait {
     engine: Arc<Engine>,
     wait: Py<PyAny>,
 }
 
 #[pymethods]
 impl TimedWait {
-    #[pyo3(signature = (*arguments, **keywords))]
-    fn __call__(
-        &self,
-        py: Python<'_>,
-        arguments: &Bound<'_, PyTuple>,
-        keywords: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Py<PyAny>> {
+    fn wait<'py>(&self, timeout: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.engine.loop_waits();
-        let result = self.wait.call(py, arguments, keywords);
+        let result = self.wait.bind(timeout.py()).call1((timeout,));
         self.engine.loop_works();
         result
     }
+}
+
+/// Waits at the epoll of an `EpollSelector`, and tells of its keys.
+#[pyclass(frozen, module = "tricorn._core")]
+struct TimedSelect {
+    engine: Arc<Engine>,
+    /// A number, and no duplicate: in a child that the application forks another epoll has it.
+    epoll: RawFd,
+    keys: Py<PyDict>,
+}
+
+#[pymethods]
+impl TimedSelect {
+    #[pyo3(signature = (timeout = None))]
+    fn select<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyList>> {
+        self.engine.loop_waits();
+        // SAFETY: the loop that waits has the descriptor open, and a number that is not open is an error of the system's.
+        let epoll = unsafe { BorrowedFd::borrow_raw(self.epoll) };
+        let ready = py.detach(|| wait_at(epoll, timeout.map(whole_millis)));
+        self.engine.loop_works();
+        match ready {
+            Ok(ready) => self.tell(py, &ready),
+            Err(error) => {
+                let error = io::Error::from(error);
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error.into());
+                }
+                py.check_signals()?;
+                Ok(PyList::empty(py))
+            }
+        }
+    }
+}
+
+impl TimedSelect {
+    /// Keys, each with which of its events there are. A descriptor without a key was forgotten meanwhile.
+    fn tell<'py>(&self, py: Python<'py>, ready: &[ReadyDescriptor]) -> PyResult<Bound<'py, PyList>> {
+        let told = PyList::empty(py);
+        let keys = self.keys.bind(py);
+        for descriptor in ready {
+            let Some(key) = keys.get_item(descriptor.fd)? else { continue };
+            let wanted: u8 = key.cast::<PyTuple>()?.get_item(EVENTS)?.extract()?;
+            let events =
+                wanted & (if descriptor.readable { READ } else { 0 } | if descriptor.writable { WRITE } else { 0 });
+            told.append((key, events))?;
+        }
+        Ok(told)
+    }
+}
+
+/// `selectors.EVENT_READ` and `EVENT_WRITE`, and where a `SelectorKey` has its events.
+const READ: u8 = 1;
+const WRITE: u8 = 2;
+const EVENTS: usize = 2;
+
+/// Nanoseconds of a time in seconds, not less than it and in whole milliseconds, as epoll has it in Python.
+fn whole_millis(seconds: f64) -> u64 {
+    ((seconds.max(0.0) * 1e3).ceil() as u64).saturating_mul(1_000_000)
 }

@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import web
 from aiohttp.abc import AbstractAccessLogger
@@ -22,7 +22,7 @@ from tricorn.gateway.reports import to_log
 if TYPE_CHECKING:
     import asyncio
 
-    from tricorn._core import Transport, TransportGateway
+    from tricorn._core import TransportGateway
     from tricorn.config.config import Config
     from tricorn.log import Logger
 
@@ -38,18 +38,6 @@ class Runner(web.AppRunner):
             await super().shutdown()
 
 
-class ResponseEnds(AbstractAccessLogger):
-    """Keeps the place of a protocol's access logger, which its transport takes (`make_gateway`).
-
-    aiohttp logs a response when the handler is done with it, and nothing else says that to a transport. A handler that
-    writes less than its Content-Length leaves aiohttp waiting for the next request, and the client for the rest. The
-    access log itself is the server's.
-    """
-
-    def log(self, request: web.BaseRequest, response: web.StreamResponse, time: float) -> None:
-        """Not called: no request comes before the transport does."""
-
-
 async def make_runner(found: Any, config: Config, log: Logger) -> web.AppRunner:
     """A runner that is not set up: of an application, or what a coroutine function makes (an application or a runner).
 
@@ -61,11 +49,14 @@ async def make_runner(found: Any, config: Config, log: Logger) -> web.AppRunner:
         return found
     if not isinstance(found, web.Application):
         raise TypeError(f"expected a web.Application or a coroutine function that returns one, not {found!r}")
+    from tricorn._core import ResponseEnds
+
+    AbstractAccessLogger.register(ResponseEnds)
     return Runner(
         found,
         logger=log,
         access_log=log,
-        access_log_class=ResponseEnds,
+        access_log_class=cast("type[AbstractAccessLogger]", ResponseEnds),
         shutdown_timeout=config.graceful_timeout * LAST_RESORT,
         **HANDLER,
     )
@@ -82,23 +73,16 @@ def make_gateway(
     after: Callable[..., Any] | None = None,
 ) -> TransportGateway:
     """`on_leave` is called when the worker is to leave; `before` and `after` around each request (`observe_asgi`)."""
-    from tricorn._core import TransportGateway
+    from tricorn._core import RequestFactory, TransportGateway
 
     server = runner.server
     assert server is not None, "the runner is not set up"
     if config.trusted_proxy_headers or config.proxy_protocol != "off":
         server.request_factory = _believing(server.request_factory)
     if config.route_metrics:
-        server.request_factory = _introduced(server.request_factory)
-
-    def make_protocol(transport: Transport) -> Any:
-        protocol: Any = server()
-        if isinstance(protocol.access_logger, ResponseEnds):
-            protocol.access_logger = transport
-        return protocol
-
+        server.request_factory = RequestFactory(server.request_factory).make
     grace = config.asgi_disconnect_grace_period
-    return TransportGateway(make_protocol, loop, *to_log(log), on_leave, before, after, grace)
+    return TransportGateway(server, loop, *to_log(log), on_leave, before, after, grace)
 
 
 def _believing(make: Callable[..., web.BaseRequest]) -> Callable[..., Any]:
@@ -108,18 +92,6 @@ def _believing(make: Callable[..., web.BaseRequest]) -> Callable[..., Any]:
         request = make(message, payload, protocol, writer, task)
         peer, scheme = (protocol.transport.get_extra_info(name) for name in ("peername", "scheme"))
         return request.clone(remote=str(peer[0] if peer else ""), scheme=str(scheme or request.scheme))
-
-    return make_request
-
-
-def _introduced(make: Callable[..., web.BaseRequest]) -> Callable[..., Any]:
-    """Requests that their transports know, which ask them for their routes. A signal of aiohttp's would cost more."""
-
-    def make_request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
-        request = make(message, payload, protocol, writer, task)
-        if protocol.transport is not None:
-            protocol.transport.serves(request)
-        return request
 
     return make_request
 

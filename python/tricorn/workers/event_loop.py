@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import os
+import selectors
 import signal
 import threading
 from collections.abc import Awaitable, Callable
@@ -68,9 +69,15 @@ class EventLoop:
     def keep_time(self, clock: LoopClock) -> None:
         """Tells when the loop waits for events, and when it has; nothing where it does not show that, as uvloop."""
         selector: Any = getattr(self.loop, "_selector", None)
-        if selector is not None:
+        if selector is None:
+            return
+        keys: Any = getattr(selector, "_fd_to_key", None)
+        descriptor = selector.fileno() if type(selector) is selectors.EpollSelector else None
+        if descriptor is not None and type(keys) is dict:
+            selector.select = clock.select(descriptor, keys)
+        else:
             selector.select = clock.around(selector.select)
-            clock.begin()
+        clock.begin()
 
     def call(self, function: Callable[..., object], *arguments: object) -> None:
         """Calls a function in the loop, soon. For signal handlers, which run in the midst of something else."""

@@ -176,6 +176,23 @@ async def found(_: web.Request) -> web.Response:
     raise web.HTTPFound("/")
 
 
+@routes.get("/goes-on")
+async def goes_on(request: web.Request) -> web.StreamResponse:
+    """Does something more when its response is complete, which is the connection's last."""
+    response = web.StreamResponse()
+    response.force_close()
+    await response.prepare(request)
+    await response.write_eof(b"the last")
+    try:
+        for _ in range(20):
+            await asyncio.sleep(0)
+    except asyncio.CancelledError:
+        note("cancelled after its response")
+        raise
+    note("went on")
+    return response
+
+
 @routes.get("/close")
 async def close(_: web.Request) -> web.Response:
     response = web.Response(text="last\n")

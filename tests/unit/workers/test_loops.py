@@ -80,6 +80,10 @@ class LoopClock:
     def around(self, wait: Callable[..., object]) -> Callable[..., object]:
         return wait
 
+    def select(self, epoll: int, keys: dict[int, Any]) -> Callable[..., object]:
+        selector: Any = vars(asyncio.get_running_loop())["_selector"]
+        return type(selector).select.__get__(selector)
+
 
 @pytest.fixture(autouse=True)
 def worker_class(core: Core, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[LoopWorker]]:

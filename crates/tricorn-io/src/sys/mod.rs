@@ -2,6 +2,7 @@
 pub mod channel;
 pub mod fds;
 pub mod files;
+pub mod foreign_poll;
 pub mod fork;
 #[cfg(target_os = "linux")]
 pub mod halt;

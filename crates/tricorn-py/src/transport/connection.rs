@@ -7,6 +7,7 @@
 //! ```
 //!
 //! Python is never run while the state is locked.
+use super::aiohttp;
 use super::ground::Ground;
 use crate::ends::{local_address, peer_address};
 use crate::loops::{Ending, Remote, Told};
@@ -45,6 +46,8 @@ pub struct State {
     pub paused: bool,
     /// The response is complete.
     pub answered: bool,
+    /// The response said that the connection ends with it: its protocol closes the transport when its handler is done.
+    pub will_close: bool,
     /// The connection speaks another protocol.
     pub tunnel: bool,
     /// Bytes written to it.
@@ -72,7 +75,7 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// A connection's first request: it gets its protocol, which `factory` makes for the transport.
+    /// A connection's first request: it gets its protocol, which `factory` makes.
     pub fn open(
         py: Python<'_>,
         ground: Arc<Ground>,
@@ -93,7 +96,8 @@ impl Transport {
         let transport = Py::new(py, transport)?;
         let known = transport.bind(py).as_any();
         transport.get().ground.inside(known, || {
-            let protocol = factory.call1(py, (&transport,))?;
+            let protocol = factory.call0(py)?;
+            aiohttp::take_place(protocol.bind(py), known)?;
             transport.get().replace_protocol(protocol.clone_ref(py));
             protocol.call_method1(py, intern!(py, "connection_made"), (&transport,))
         })?;
@@ -287,10 +291,13 @@ pub fn kept(attachment: Option<&Attachment>) -> Option<&KeptTransport> {
     attachment.and_then(|kept| kept.downcast_ref::<KeptTransport>())
 }
 
-/// The protocols of connections that are closed are told so.
+/// The protocols of connections that are closed are told so, but for those that are about to say it themselves: a handler goes
+/// on for a moment when its response is complete, and aiohttp takes a loss before its end for a client that has left.
 pub fn do_chores(ground: &Ground, py: Python<'_>, chores: Chores) {
     for attachment in &chores.attachments {
-        if let Some(KeptTransport(transport)) = kept(Some(attachment)) {
+        if let Some(KeptTransport(transport)) = kept(Some(attachment))
+            && !transport.get().state().will_close
+        {
             transport.get().lose(py, None);
         }
     }

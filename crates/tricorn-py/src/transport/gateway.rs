@@ -12,7 +12,7 @@ use tricorn_io::{Attachment, Chores, Engine, Exchange, SlotReadiness};
 pub struct TransportGateway {
     /// `before` is called with a scope before the protocol sees a request.
     callbacks: Callbacks,
-    /// Makes an `asyncio.Protocol` for a transport.
+    /// Makes an `asyncio.Protocol`.
     factory: Py<PyAny>,
     /// Called once, in the loop, when the worker is to leave.
     on_leave: Option<Py<PyAny>>,

@@ -38,12 +38,6 @@ impl Transport {
         writing::end_response(slf)
     }
 
-    /// This is the protocol's object for the request under way: when its response begins it is asked for its route, for
-    /// `route_metrics`.
-    fn serves(&self, request: Py<PyAny>) {
-        self.state().request = Some(request);
-    }
-
     /// Nothing more is written; what was written is sent.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.end(py, false)

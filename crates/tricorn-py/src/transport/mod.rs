@@ -13,7 +13,8 @@
 //! * `gateway.rs`: where connections and requests begin. `ground.rs`: what a loop's transports share.
 //! * `connection.rs`: the transport, its state, its end. `events.rs`: what happens to it.
 //! * `reading.rs`: the request, as bytes again. `writing.rs`: the response, out of bytes.
-//! * `methods.rs`: the transport as Python sees it. `scope.rs`: a request as hooks see it.
+//! * `aiohttp.rs`, `request_factory.rs`: what is natively told and asked of aiohttp's. `methods.rs`: the transport as Python sees it. `scope.rs`: a request as hooks see it.
+mod aiohttp;
 mod connection;
 mod events;
 mod gateway;
@@ -21,8 +22,11 @@ mod ground;
 mod methods;
 mod outcome;
 mod reading;
+mod request_factory;
 mod scope;
 mod writing;
 
+pub use aiohttp::ResponseEnds;
 pub use connection::Transport;
 pub use gateway::{TransportGateway, Transports};
+pub use request_factory::RequestFactory;

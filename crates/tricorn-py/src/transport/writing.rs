@@ -5,7 +5,6 @@ use super::outcome::Outcome;
 use crate::panics::{self, Panicked};
 use crate::pieces::{Piece, write_file};
 use pyo3::buffer::PyBuffer;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::os::fd::RawFd;
@@ -15,34 +14,19 @@ use tricorn_proto::response::{End, Fault};
 
 /// Writes what the protocol has to say.
 pub fn put(slf: &Bound<'_, Transport>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-    let request = slf.get().state().request.take();
-    if let Some(request) = request {
-        name_route(slf, request.bind(slf.py()));
-    }
-    let bytes = match data.cast::<PyBytes>() {
-        Ok(bytes) => bytes.clone(),
-        Err(_) => PyBytes::new(slf.py(), &PyBuffer::<u8>::get(data)?.to_vec(slf.py())?),
-    };
-    with(slf, |engine, state, exchange, parser| Speech { engine, state, exchange, bytes: &bytes }.speak(parser))
-}
-
-/// The route of a request of aiohttp's, as its router has found it. One that was found on no route has none.
-fn name_route(slf: &Bound<'_, Transport>, request: &Bound<'_, PyAny>) {
     let (this, py) = (slf.get(), slf.py());
-    let resource = request
-        .getattr(intern!(py, "match_info"))
-        .and_then(|found| found.getattr(intern!(py, "route")))
-        .and_then(|route| route.getattr(intern!(py, "resource")));
-    let Ok(resource) = resource else { return };
-    if resource.is_none() {
-        return;
-    }
-    if let Ok(name) = resource.getattr(intern!(py, "canonical")) {
-        let route = this.ground.shared.routes.place(&name);
+    let request = this.state().request.take();
+    if let Some(request) = request {
+        let route = this.ground.known_routes.place(&this.ground.shared.routes, request.bind(py));
         if let Some(exchange) = this.state().active.exchange_mut() {
             exchange.timing.route = route;
         }
     }
+    let bytes = match data.cast::<PyBytes>() {
+        Ok(bytes) => bytes.clone(),
+        Err(_) => PyBytes::new(py, &PyBuffer::<u8>::get(data)?.to_vec(py)?),
+    };
+    with(slf, |engine, state, exchange, parser| Speech { engine, state, exchange, bytes: &bytes }.speak(parser))
 }
 
 /// Sends a piece of a file as the next of the body; false if the response has no place for it.
@@ -227,7 +211,11 @@ impl Speech<'_, '_> {
     fn head(&mut self, parser: &ResponseParser) -> Result<(), Fault> {
         let reply = &mut self.exchange.request.reply;
         reply.status(parser.status_line())?;
-        parser.fields().try_for_each(|(name, value)| reply.field(name, value))
+        for (name, value) in parser.fields() {
+            self.state.will_close |= name.eq_ignore_ascii_case(b"connection") && value.eq_ignore_ascii_case(b"close");
+            reply.field(name, value)?;
+        }
+        Ok(())
     }
 
     /// A piece of which more are to come; the head before the first one.
