@@ -326,6 +326,8 @@ pub const LINGER: u64 = 2 * crate::clock::SECOND;
 pub const ACCEPT_BURST: u32 = 64;
 /// Most body bytes read from one connection in a row.
 pub const READ_BURST: usize = 256 * 1024;
+/// The same where they are encrypted or decrypted, which takes longer than to copy them.
+pub const SECURED_BURST: usize = 64 * 1024;
 /// Steps of work while the baton is held once: an event, a new connection, an end by a deadline. Each takes up to some 20 µs.
 pub const STEPS: u32 = 16;
 /// Steps that an answer of the reactor's own takes: a page is written, a line logged, and our side closed.

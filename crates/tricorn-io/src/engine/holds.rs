@@ -2,6 +2,10 @@
 //!
 //! Only builds with the feature `baton-tracking` measure, as quinn's do with `lock_tracking`. The limit is one of processor
 //! time (CLOCK_THREAD_CPUTIME_ID): a holder that is preempted has not worked for longer, and no code of ours can help it.
+//!
+//! Interrupts are no work of the holder's either, but this clock counts what the kernel does in them (softirq: packets, timers,
+//! RCU). With two thousand clients a close that takes 8 µs took 1.7 ms, and an accept 2.7. So a place may have a few holds that
+//! are longer, and none that is far longer.
 use crate::clock::{self, MILLI};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
@@ -11,6 +15,12 @@ use std::sync::{Mutex, PoisonError};
 
 /// Processor time for which the baton may be held.
 const LIMIT: u64 = MILLI;
+/// What no interrupt explains.
+const INTERRUPTED: u64 = 10 * MILLI;
+/// Holds of a place, of which one may be longer than the limit.
+const RARE: u64 = 200;
+/// Longer holds of a place that are not yet too many.
+const FEW: u64 = 3;
 
 /// A hold that is measured until it is dropped.
 #[derive(Debug)]
@@ -28,14 +38,14 @@ impl Hold {
 impl Drop for Hold {
     fn drop(&mut self) {
         let took = Times::now().since(self.began);
-        HOLDS
+        let is_too_long = HOLDS
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .entry((self.place.file(), self.place.line()))
             .or_default()
             .add(took);
-        if let Some(text) = complaint(self.place, took) {
-            tell(&text);
+        if is_too_long {
+            tell(&complaint(self.place, took));
         }
     }
 }
@@ -78,37 +88,46 @@ impl Times {
 #[derive(Debug, Default)]
 struct Holds {
     count: u64,
+    /// Those beyond the limit.
+    long: u64,
     processor: u64,
     longest: Times,
 }
 
 impl Holds {
-    fn add(&mut self, took: Times) {
+    /// Whether this one was too long.
+    fn add(&mut self, took: Times) -> bool {
         self.count += 1;
         self.processor += took.processor;
         self.longest.processor = self.longest.processor.max(took.processor);
         self.longest.wall = self.longest.wall.max(took.wall);
+        if took.processor <= LIMIT {
+            return false;
+        }
+        self.long += 1;
+        took.processor > INTERRUPTED || self.long > FEW && self.long * RARE > self.count
     }
 }
 
 impl std::fmt::Display for Holds {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Holds { count, processor, longest } = self;
+        let Holds { count, long, processor, longest } = self;
         let mean = processor / (*count).max(1) / 1000;
         let (most, wall) = (longest.processor / 1000, longest.wall / 1000);
-        write!(f, "{count} times, {mean} µs of processor time on average, {most} µs at most; {wall} µs in all at most")
+        write!(
+            f,
+            "{count} times, {mean} µs of processor time on average, {most} µs at most; {wall} µs in all at most; {long} too long"
+        )
     }
 }
 
-/// What is said of a hold; nothing of one within the limit.
-fn complaint(place: &Location<'_>, took: Times) -> Option<String> {
-    (took.processor > LIMIT).then(|| {
-        let (processor, wall) = (took.processor / 1000, took.wall / 1000);
-        let (file, line) = (place.file(), place.line());
-        format!(
-            "tricorn: the baton was held for {processor} µs of processor time ({wall} µs in all), taken at {file}:{line}\n"
-        )
-    })
+/// What is said of a hold that was too long.
+fn complaint(place: &Location<'_>, took: Times) -> String {
+    let (processor, wall) = (took.processor / 1000, took.wall / 1000);
+    let (file, line) = (place.file(), place.line());
+    format!(
+        "tricorn: the baton was held for {processor} µs of processor time ({wall} µs in all), taken at {file}:{line}\n"
+    )
 }
 
 /// One write, so that lines of several processes do not mix.
@@ -139,13 +158,26 @@ mod tests {
     }
 
     #[test]
-    fn a_hold_is_complained_of_by_its_place_when_it_works_for_too_long() {
+    fn a_complaint_names_the_place() {
         let place = Location::caller();
-        let preempted = Times { processor: LIMIT, wall: 900 * LIMIT };
-        assert_eq!(complaint(place, preempted), None);
-        let text = complaint(place, Times { processor: LIMIT + 1000, wall: 2 * LIMIT }).expect("a complaint");
+        let text = complaint(place, Times { processor: LIMIT + 1000, wall: 2 * LIMIT });
         assert!(text.contains("1001 µs of processor time (2000 µs in all)"), "{text}");
         assert!(text.contains(&format!("holds.rs:{}", place.line())), "{text}");
+    }
+
+    #[test]
+    fn a_few_holds_of_a_place_may_be_lengthened_by_interrupts() {
+        let of = |processor| Times { processor, wall: processor };
+        let mut holds = Holds::default();
+        assert!(!holds.add(Times { processor: LIMIT, wall: 900 * LIMIT }), "preempted");
+        assert!(holds.add(of(INTERRUPTED + 1)), "far longer");
+        assert!(!holds.add(of(LIMIT + 1)) && !holds.add(of(LIMIT + 1)));
+        assert!(holds.add(of(LIMIT + 1)), "four of five");
+        for _ in holds.count..5 * RARE - 1 {
+            holds.add(of(LIMIT));
+        }
+        assert!(!holds.add(of(LIMIT + 1)), "five of a thousand");
+        assert!(holds.add(of(LIMIT + 1)), "six");
     }
 
     #[test]
@@ -163,7 +195,7 @@ mod tests {
         for (processor, wall) in [(1_000, 9_000), (5_000, 6_000)] {
             holds.add(Times { processor, wall });
         }
-        let text = "2 times, 3 µs of processor time on average, 5 µs at most; 9 µs in all at most";
+        let text = "2 times, 3 µs of processor time on average, 5 µs at most; 9 µs in all at most; 0 too long";
         assert_eq!(holds.to_string(), text);
     }
 }

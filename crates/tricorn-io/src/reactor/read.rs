@@ -213,7 +213,7 @@ impl Reactor {
             return Some(Fill::Refused(id, refusal));
         }
         let room = match self.bodies.ahead(id, request) {
-            Ok(Ahead::Room(room)) => room,
+            Ok(Ahead::Room(room)) => room.min(stream.burst()),
             Ok(Ahead::Wait) => return Some(Fill::Storing(id)),
             Err(refusal) => return Some(Fill::Refused(id, refusal)),
         };
@@ -231,6 +231,9 @@ impl Reactor {
             Ok(0) => Some(Fill::Ended),
             Ok(count) => {
                 conn.edges.was_read(count == wanted || stream.holds());
+                if stream.is_secured() {
+                    self.work.spend_secured(count);
+                }
                 if !conn.is_admin() {
                     self.board.add(Word::BytesIn, count as u64);
                 }

@@ -109,6 +109,12 @@ impl Work {
         self.steps = self.steps.saturating_sub((bytes / config::STEP_BYTES) as u32);
     }
 
+    /// So many bytes were encrypted or decrypted besides, which takes as long again.
+    #[inline]
+    pub fn spend_secured(&mut self, bytes: usize) {
+        self.spend_steps((bytes / config::STEP_BYTES) as u32);
+    }
+
     /// No more bytes are to be moved, in this turn or before the baton is let go of.
     #[inline]
     pub fn is_turn_over(&self) -> bool {
@@ -213,6 +219,19 @@ mod tests {
         work.arrived(&mut Events::default());
         assert!(work.has_any());
         assert_eq!((work.next_again(), work.has_again()), (Some(7), false));
+    }
+
+    #[test]
+    fn bytes_of_a_session_use_up_twice_the_hold_and_no_more_of_the_turn() {
+        let mut work = Work::new();
+        let half = config::STEPS as usize / 2 * config::STEP_BYTES;
+        work.spend(half);
+        assert!(!work.is_hold_over());
+        work.spend_secured(half);
+        assert!(work.is_hold_over());
+        work.begin_hold();
+        work.spend(config::TURN - half);
+        assert!(work.is_turn_over());
     }
 
     #[test]

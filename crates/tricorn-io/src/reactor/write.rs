@@ -220,14 +220,17 @@ impl Reactor {
                 }
                 Err(outbox) => {
                     outgoing.give_back(outbox);
-                    outgoing.outbox.flush_some(stream, spent, config::READ_BURST)
+                    outgoing.outbox.flush_some(stream, spent, stream.burst())
                 }
             }
         } else {
-            outgoing.outbox.flush_memory(stream, spent, config::READ_BURST)
+            outgoing.outbox.flush_memory(stream, spent, stream.burst())
         };
         let sent = outgoing.outbox.sent() - before;
         self.work.spend(sent as usize);
+        if stream.is_secured() {
+            self.work.spend_secured(sent as usize);
+        }
         if !conn.is_admin() {
             self.board.add(Word::BytesOut, sent);
         }
