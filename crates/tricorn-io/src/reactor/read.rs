@@ -100,7 +100,6 @@ impl Reactor {
             match self.fill(token)? {
                 Fill::Bytes(count) => {
                     taken += count;
-                    self.work.spend(count);
                     now = clock::now();
                 }
                 Fill::Dry => {
@@ -213,7 +212,7 @@ impl Reactor {
             return Some(Fill::Refused(id, refusal));
         }
         let room = match self.bodies.ahead(id, request) {
-            Ok(Ahead::Room(room)) => room.min(stream.burst()),
+            Ok(Ahead::Room(room)) => room.min(self.work.burst(stream)),
             Ok(Ahead::Wait) => return Some(Fill::Storing(id)),
             Err(refusal) => return Some(Fill::Refused(id, refusal)),
         };
@@ -231,9 +230,7 @@ impl Reactor {
             Ok(0) => Some(Fill::Ended),
             Ok(count) => {
                 conn.edges.was_read(count == wanted || stream.holds());
-                if stream.is_secured() {
-                    self.work.spend_secured(count);
-                }
+                self.work.moved(stream, count);
                 if !conn.is_admin() {
                     self.board.add(Word::BytesIn, count as u64);
                 }

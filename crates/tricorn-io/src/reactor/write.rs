@@ -220,17 +220,14 @@ impl Reactor {
                 }
                 Err(outbox) => {
                     outgoing.give_back(outbox);
-                    outgoing.outbox.flush_some(stream, spent, stream.burst())
+                    outgoing.outbox.flush_some(stream, spent, self.work.burst(stream))
                 }
             }
         } else {
-            outgoing.outbox.flush_memory(stream, spent, stream.burst())
+            outgoing.outbox.flush_memory(stream, spent, self.work.burst(stream))
         };
         let sent = outgoing.outbox.sent() - before;
-        self.work.spend(sent as usize);
-        if stream.is_secured() {
-            self.work.spend_secured(sent as usize);
-        }
+        self.work.moved(stream, sent as usize);
         if !conn.is_admin() {
             self.board.add(Word::BytesOut, sent);
         }
