@@ -8,6 +8,7 @@ import os
 import selectors
 import signal
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -37,6 +38,9 @@ class EventLoop:
         """`made` is a loop that is there already, with the epolls that were there before it."""
         before = frozenset(forked.epolls()) if made is None else made[1]
         self.loop = _make(kind) if made is None else made[0]
+        if type(self.loop).time is asyncio.BaseEventLoop.time:
+            loop: Any = self.loop
+            loop.time = time.monotonic  # what it returns, without a call of Python's: a request asks five times
         self._epolls = forked.epolls() - before
         self._thread = threading.get_ident()
         self._forker: asyncio.Task[Any] | None = None

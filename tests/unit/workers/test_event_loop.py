@@ -51,6 +51,15 @@ def test_it_is_the_current_loop_from_the_beginning(turns: EventLoop) -> None:
     assert asyncio.get_event_loop() is turns.loop
 
 
+def test_it_has_the_time_of_its_kind(turns: EventLoop) -> None:
+    """asyncio's is that of `time.monotonic`, on which timers count."""
+    before = type(turns.loop).time(turns.loop)
+    assert before <= turns.loop.time() <= type(turns.loop).time(turns.loop)
+    begun = turns.loop.time()
+    turns.run(asyncio.sleep(0.01))
+    assert turns.loop.time() - begun >= 0.01
+
+
 def test_a_turn_has_a_result(turns: EventLoop) -> None:
     assert turns.run(give(5)) == 5
     with pytest.raises(ValueError, match="no"):
