@@ -71,6 +71,10 @@ GREEN = WSGI.replace(
     "        while time.thread_time() < end:\n            for _ in range(2000): pass\n        time.sleep(0)\n",
 )
 SLOW = r"\[WARNING\] GET /(\w+) (has run for|took) ([\d.]+) s in worker \(pid:(\d+)\), {name}\. (.*)"
+CROWDED = r"Could run, but got no processor for \d+ % of the time, at "
+"""What is true of the same request where the machine has other work."""
+WANTED = re.compile(r"wanted a processor ([5-9]\d|100) %")
+"""A short call is a long one where the machine has other work."""
 SATURATED = r"\[WARNING\] The worker \(pid:(\d+)\), {name}, (has been|was) saturated for ([\d.]+) s\. (.*)"
 
 
@@ -88,7 +92,7 @@ def test_a_request_that_takes_long_is_named_with_what_it_is_at(worker_class: str
                 r"Blocked in the system call (clock_)?nanosleep .*slow\.py:7 in waits.*"
                 r" SLOW_REQUEST: blocked (9\d|100) %",
             ),
-            ("computes", r"Runs Python code, .*slow\.py:1[3-5] in computes"),
+            ("computes", rf"(Runs Python code, |{CROWDED}).*slow\.py:1[3-5] in computes"),
         ):
             assert server.get(f"/{path}").status == 200
             until(lambda path=path: len(told(server, pattern, path)) == 2, f"{path} is told twice")
@@ -159,4 +163,5 @@ def test_a_worker_that_cannot_keep_up_is_saturated_and_no_line_is_blamed(
             assert "Its loop was busy with many short things" in said[4], said[4]
         ends = SATURATED.format(name=name).replace("(has been|was)", "(was)")
         until(lambda: server.log.matching(ends) or server.get("/") is None, "its end is told", every=0.05)
-        assert not [line for line in server.log.matching(r"held up for .*") if "busy.py" in line[0]], server.log.text
+        held_up = [found[0] for found in server.log.matching(r"held up for .*") if "busy.py" in found[0]]
+        assert not [line for line in held_up if not WANTED.search(line)], server.log.text

@@ -221,7 +221,8 @@ class TestFailures:
         assert sys.path[-1] == "x"
         assert os.environ["CONFIG_FILE_TEST"] == "after"
 
-    def test_ctrl_c_is_no_mistake_of_the_file(self) -> None:
+    def test_ctrl_c_is_no_mistake_of_the_file(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delitem(sys.modules, "__config__", raising=False)  # which another file of tests may have left
         with pytest.raises(KeyboardInterrupt), undone_on_failure(None):
             execute("raise KeyboardInterrupt\n")
         assert "__config__" not in sys.modules
