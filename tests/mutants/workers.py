@@ -31,6 +31,22 @@ WORKERS = (
         ("tests/unit/workers/test_farewell.py",),
     ),
     Fault(
+        "aiohttp_ends_its_transport_itself",
+        "a handler that goes on after its last response is not told of a client that has left",
+        "crates/tricorn-py/src/transport/connection.rs",
+        "!transport.get().state().will_close",
+        "true",
+        ("tests/frameworks/test_aiohttp.py -k has_answered",),
+    ),
+    Fault(
+        "select_tells_errors_to_all",
+        "a descriptor that is broken is readable and writable for the loop",
+        "crates/tricorn-io/src/sys/foreign_poll.rs",
+        "!(flags - EventFlags::OUT).is_empty()",
+        "flags.contains(EventFlags::IN)",
+        ("crates/tricorn-io lib foreign_poll", "tests/unit/workers/test_loop_clock.py"),
+    ),
+    Fault(
         "handlers_are_flushed",
         "a worker that leaves flushes its log's handlers",
         BASE,

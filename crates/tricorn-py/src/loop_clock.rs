@@ -83,16 +83,11 @@ impl TimedSelect {
         let epoll = unsafe { BorrowedFd::borrow_raw(self.epoll) };
         let ready = py.detach(|| wait_at(epoll, timeout.map(whole_millis)));
         self.engine.loop_works();
-        match ready {
+        match ready.map_err(io::Error::from) {
             Ok(ready) => self.tell(py, &ready),
-            Err(error) => {
-                let error = io::Error::from(error);
-                if error.kind() != io::ErrorKind::Interrupted {
-                    return Err(error.into());
-                }
-                py.check_signals()?;
-                Ok(PyList::empty(py))
-            }
+            // The signal's handler runs as soon as the loop goes on.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(PyList::empty(py)),
+            Err(error) => Err(error.into()),
         }
     }
 }
