@@ -40,7 +40,7 @@ class EventLoop:
         self.loop = _make(kind) if made is None else made[0]
         if type(self.loop).time is asyncio.BaseEventLoop.time:
             loop: Any = self.loop
-            loop.time = time.monotonic  # what it returns, without a call of Python's: a request asks five times
+            loop.time = time.monotonic  # what it returns, without the call of Python's that each timer makes
         self._epolls = forked.epolls() - before
         self._thread = threading.get_ident()
         self._forker: asyncio.Task[Any] | None = None

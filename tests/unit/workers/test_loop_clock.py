@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tricorn._core import Core, LoopClock
 
-from tests.unit.workers.test_native import OPTIONS, PAGE
+from tests.harness.core import OPTIONS, PAGE
 
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 

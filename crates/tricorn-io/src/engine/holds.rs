@@ -116,7 +116,7 @@ impl std::fmt::Display for Holds {
         let (most, wall) = (longest.processor / 1000, longest.wall / 1000);
         write!(
             f,
-            "{count} times, {mean} µs of processor time on average, {most} µs at most; {wall} µs in all at most; {long} too long"
+            "{count} times, {mean} µs of processor time on average, {most} µs at most; {wall} µs in all at most; {long} beyond the limit"
         )
     }
 }
@@ -195,7 +195,7 @@ mod tests {
         for (processor, wall) in [(1_000, 9_000), (5_000, 6_000)] {
             holds.add(Times { processor, wall });
         }
-        let text = "2 times, 3 µs of processor time on average, 5 µs at most; 9 µs in all at most; 0 too long";
+        let text = "2 times, 3 µs of processor time on average, 5 µs at most; 9 µs in all at most; 0 beyond the limit";
         assert_eq!(holds.to_string(), text);
     }
 }

@@ -69,7 +69,7 @@ impl Reactor {
             };
             match bridge.carry(client, &mut conn.edges, &mut scratch, &mut self.chores.spent) {
                 Carried::Bytes(count) => {
-                    self.work.spend(count);
+                    self.work.moved(client, count);
                     if self.work.is_turn_over() || !self.work.takes_step() {
                         break Carried::Bytes(count);
                     }
