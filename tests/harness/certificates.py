@@ -88,8 +88,8 @@ class Authority:
         builder = builder.add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), critical=False
         )
-        for each in self._revoked:
-            builder = builder.add_revoked_certificate(each)
+        for one in self._revoked:
+            builder = builder.add_revoked_certificate(one)
         file = self.directory / f"{self.name}-crl.pem"
         file.write_bytes(builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
         return file

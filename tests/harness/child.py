@@ -6,7 +6,7 @@ import os
 import pickle
 import traceback
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 T = TypeVar("T")
 
@@ -18,7 +18,7 @@ def in_child(function: Callable[[], T]) -> T:
     if pid == 0:
         os.close(read_end)
         try:
-            answer = (True, function())
+            answer: tuple[bool, object] = (True, function())
         except BaseException:
             answer = (False, traceback.format_exc())
         with open(write_end, "wb") as stream:
@@ -31,4 +31,4 @@ def in_child(function: Callable[[], T]) -> T:
     assert data, "the child died without an answer"
     succeeded, value = pickle.loads(data)
     assert succeeded, value
-    return value
+    return cast("T", value)

@@ -114,7 +114,9 @@ def main(given: dict[str, Any]) -> None:
     if alias == "sync":
         core.serve(gateway)
     else:
-        threads = [threading.Thread(target=core.serve, args=(gateway,), daemon=True) for _ in range(options["threads"])]
+        count = options["threads"]
+        assert isinstance(count, int)
+        threads = [threading.Thread(target=core.serve, args=(gateway,), daemon=True) for _ in range(count)]
         for thread in threads:
             thread.start()
         core.wait()

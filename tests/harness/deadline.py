@@ -15,7 +15,7 @@ SELDOM = 0.03
 """Seconds between two looks, at most, where nothing else is asked for."""
 
 
-def until(condition: Callable[[], T], what: str, *, within: float = PATIENCE, every: float = 0.01) -> T:
+def until(condition: Callable[[], T | None], what: str, *, within: float = PATIENCE, every: float = 0.01) -> T:
     """The first true value of `condition`; fails with `what` if it does not come in time.
 
     Asks `every` so many seconds, or after a tenth of the time that it has waited: what takes seconds is asked for less

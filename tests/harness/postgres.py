@@ -123,8 +123,8 @@ class Postgres:
 
     def execute(self, statement: str) -> str:
         """What `psql` prints for the statement, run as the superuser: fields by `|`, a line each."""
-        psql = [_binaries() / "psql", "-XAtq", self.url(user=USER), "-v", "ON_ERROR_STOP=1", "-c", statement]
-        return subprocess.run(psql, check=True, capture_output=True, text=True).stdout.strip()
+        psql = [str(_binaries() / "psql"), "-XAtq", self.url(user=USER), "-v", "ON_ERROR_STOP=1", "-c", statement]
+        return subprocess.run(psql, check=True, capture_output=True, encoding="utf-8").stdout.strip()
 
     def connections(self, user: str = ORDINARY) -> int:
         """How many sessions of `user` the server has now."""

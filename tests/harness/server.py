@@ -362,6 +362,7 @@ class Server:
         complaints += self._defects()
         if check and complaints:
             raise AssertionError("; ".join(complaints) + f"; its log:\n{self.log.text}")
+        assert self.process.returncode is not None
         return self.process.returncode
 
     def _defects(self) -> list[str]:

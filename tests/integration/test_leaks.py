@@ -30,13 +30,19 @@ class Held:
 
     def __init__(self, server: Server, workers: int) -> None:
         self._server, self._workers = server, workers
-        until(lambda: len(server.worker_pids()) == workers, f"{workers} workers")
+        self._processes = until(self._steady, f"{workers} workers")
         self._descriptors = proc.descriptors(server.pid)
         self._targets = self._open()
         self._memory = proc.resident_bytes(server.pid)
-        self._processes = len(server.leftovers())
         self._shared = shared_memory()
         self._threads = proc.threads(server.pid)
+
+    def _steady(self) -> int:
+        """How many processes there are; 0 while a worker is replaced, which is one less for a moment."""
+        workers = self._server.worker_pids()
+        processes = self._server.leftovers()
+        is_whole = len(workers) == self._workers and set(workers) <= set(processes)
+        return len(processes) if is_whole and workers == self._server.worker_pids() else 0
 
     def _open(self) -> list[str]:
         names = []

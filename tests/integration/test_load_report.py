@@ -241,7 +241,7 @@ def test_a_balancer_that_may_not_ask_is_told_nothing() -> None:
 def test_a_server_that_leaves_says_so_while_it_serves() -> None:
     server, admin = site("worker_class = 'gthread'\nthreads = 2\ndrain_delay = 60\n")
     with server:
-        assert agent(admin) == b"up 100% maxconn:2\n"
+        until(lambda: agent(admin) == b"up 100% maxconn:2\n", "the worker has told of its threads")
         server.signal(signal.SIGTERM)
         until(lambda: agent(admin) == b"up 0%\n", "the balancer is told")
         assert agent(admin, b"weight\n") == b"up 0%\n"

@@ -153,7 +153,7 @@ def test_a_process_that_has_changed_its_user_is_refused_with_a_sentence(tmp_path
     time.sleep(600)  # here
     """
     with Patient(tmp_path, code) as patient:
-        assert patient.here()["verdict"] == "BLOCKED_SYSCALL", "root may look"
+        assert patient.verdict("BLOCKED_SYSCALL"), "root may look"
 
         def as_nobody() -> str:
             os.setgid(OTHER)

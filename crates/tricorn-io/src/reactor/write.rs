@@ -220,11 +220,11 @@ impl Reactor {
                 }
                 Err(outbox) => {
                     outgoing.give_back(outbox);
-                    outgoing.outbox.flush_some(stream, spent, self.work.burst(stream))
+                    outgoing.outbox.flush_some(stream, spent, stream.burst())
                 }
             }
         } else {
-            outgoing.outbox.flush_memory(stream, spent, self.work.burst(stream))
+            outgoing.outbox.flush_memory(stream, spent, stream.burst())
         };
         let sent = outgoing.outbox.sent() - before;
         self.work.moved(stream, sent as usize);
