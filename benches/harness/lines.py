@@ -86,7 +86,12 @@ def _parser(prog: str, doc: str | None, lines: Sequence[Line], name: str) -> arg
     parser.add_argument("--quick", action="store_true", help=f"does it work? Into {QUICK}, no figures to believe")
     parser.add_argument("--folder", help=f"default: {RUNS}/<today>-{name}; what it has is not measured again")
     parser.add_argument("--dry", action="store_true", help="only prints the command lines, and how long they take")
-    parser.add_argument("--realtime", action="store_true", help="before all other work of a machine that is not quiet")
+    parser.add_argument(
+        "--realtime",
+        action="store_true",
+        help="before all other work of a machine that is not quiet; not for more than a server can do, since the kernel's own "
+        "threads for packets then wait, too, and connections are lost",
+    )
     return parser
 
 
