@@ -373,8 +373,8 @@ pub const RELIEF: usize = 4;
 pub const HEAD_DUE: u64 = crate::clock::SECOND;
 /// The monitor's tick while application calls are in flight.
 pub const TICK: u64 = crate::clock::MILLI;
-/// Its tick while calls follow one another closely, or nothing waits for a hub: each wakes a thread that takes the processor from
-/// the application for some 20 µs.
+/// Its tick while calls follow one another closely, and under a hub: each wakes a thread that takes the processor from the
+/// application for some 20 µs.
 pub const LONG_TICK: u64 = 3 * TICK;
 /// Most notices kept for the log until an app thread takes them.
 pub const NOTICES: usize = 256;

@@ -403,17 +403,24 @@ fn numbers_on_connections(more: &str) -> Vec<String> {
     outcome.samples.unwrap().body
 }
 
+/// How many requests the busiest connection has had. In turns it is sixteen: fifteen after the first, which opened it.
+fn most_on_a_connection(more: &str) -> usize {
+    let numbers = numbers_on_connections(more);
+    numbers.iter().filter_map(|number| number.parse().ok()).max().expect("requests were answered")
+}
+
 #[test]
 fn first_requests_open_all_connections_and_others_take_turns() {
-    let turns: Vec<String> = (0..60).map(|turn| format!("{:03}", turn / 4 + 2)).collect();
-    assert_eq!(numbers_on_connections(", \"opens_all\": true"), turns);
+    // Two that are late on a busy machine leave one turn out.
+    let most = most_on_a_connection(", \"opens_all\": true");
+    assert!((16..=20).contains(&most), "{most}");
 }
 
 #[test]
 fn a_request_takes_any_free_connection() {
-    // Sixteen on each would be turns; so may it be where a busy machine has all of them late.
-    let is_uneven = |numbers: Vec<String>| numbers.iter().max().is_some_and(|last| last.as_str() > "017");
-    assert!((0..5).any(|_| is_uneven(numbers_on_connections(", \"opens_all\": true, \"any_connection\": true"))));
+    // So may it be where a busy machine has all of them late.
+    let is_uneven = |_| most_on_a_connection(", \"opens_all\": true, \"any_connection\": true") > 20;
+    assert!((0..5).any(is_uneven));
 }
 
 fn replay(connections: usize, dues: &[f64], more: &str) -> String {

@@ -1,5 +1,6 @@
 //! Whether a thread of this process gets a processor, and what a process has had of it.
 use super::signals::ThreadId;
+use std::io::Read;
 
 /// Processor time of a thread, in nanoseconds; `None` where the system does not tell.
 #[cfg(target_os = "linux")]
@@ -36,16 +37,29 @@ pub fn time_of(_: ThreadId) -> Option<u64> {
 
 /// For how long a thread has wanted a processor and had none, in nanoseconds; `None` where the system does not tell.
 pub fn delay_of(thread: ThreadId) -> Option<u64> {
-    let told = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
-    told.split_ascii_whitespace().nth(1)?.parse().ok()
+    let mut room = [0; 128];
+    let told = told_of(thread, "schedstat", &mut room)?;
+    std::str::from_utf8(told).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 /// Whether a thread runs or would, had it a processor: it waits for nothing else.
 pub fn is_wanted_by(thread: ThreadId) -> bool {
-    let Ok(stat) = std::fs::read(format!("/proc/self/task/{thread}/stat")) else { return false };
-    // The second field is the name, in parentheses, which may hold anything.
-    let after = stat.iter().rposition(|byte| *byte == b')').and_then(|end| stat.get(end + 2));
-    after == Some(&b'R')
+    let mut room = [0; 1024];
+    let stat = told_of(thread, "stat", &mut room);
+    stat.and_then(state) == Some(b'R')
+}
+
+/// The third field of `stat`. The second is the name, in parentheses, which may hold anything.
+fn state(stat: &[u8]) -> Option<u8> {
+    let name = stat.iter().rposition(|byte| *byte == b')')?;
+    stat.get(name + 2).copied()
+}
+
+/// What /proc tells of a thread, by one read: such a file is made as a whole when it is read from its beginning, and is short.
+fn told_of<'r>(thread: ThreadId, what: &str, room: &'r mut [u8]) -> Option<&'r [u8]> {
+    let mut file = std::fs::File::open(format!("/proc/self/task/{thread}/{what}")).ok()?;
+    let length = file.read(room).ok()?;
+    room.get(..length)
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -23,7 +23,7 @@ impl Eye {
     pub fn look(&mut self, waiting: &Waiting, now: u64, elapsed: u64, rounds: impl FnOnce() -> u64) -> Seen {
         match (self, &waiting.manner) {
             (Eye::Threads(threads), _) => threads.look(waiting, now, elapsed, rounds),
-            (Eye::Hub(watch), Manner::Hub(hub)) => watch.look(waiting, hub, now, elapsed),
+            (Eye::Hub(watch), Manner::Hub(hub)) => watch.look(waiting, hub, now),
             (Eye::Hub(_), Manner::Threads) => Seen::default(),
         }
     }

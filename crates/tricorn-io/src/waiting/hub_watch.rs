@@ -6,13 +6,14 @@
 use super::hub::{Hub, ring_after};
 use super::loop_time::Absence;
 use super::manner::Waiting;
-use super::seen::{PREEMPTED, Seen, ease_of_hub};
-use crate::config::TICK;
+use super::seen::{PREEMPTED, Seen};
+use crate::config::{LONG_TICK, TICK};
 use crate::scoreboard::Word;
 use crate::sys::processor;
 
-/// Ticks that a hub may let something wait before it is taken for away: it computes for a moment now and then.
-const PATIENCE: u64 = 3 * TICK;
+/// How long a hub may let something wait before it is taken for away: it computes for a moment now and then. No look within
+/// that time would find out anything.
+const PATIENCE: u64 = LONG_TICK;
 /// What was seen of the hub the last time.
 #[derive(Debug, Default)]
 pub struct HubWatch {
@@ -32,7 +33,7 @@ pub struct HubWatch {
 
 impl HubWatch {
     /// Looks whether the hub has come since the last time, and rings for it if it has not been seen for long.
-    pub fn look(&mut self, waiting: &Waiting, hub: &Hub, now: u64, elapsed: u64) -> Seen {
+    pub fn look(&mut self, waiting: &Waiting, hub: &Hub, now: u64) -> Seen {
         let rounds = hub.rounds();
         let came = rounds.wrapping_sub(self.rounds);
         if came > 0 || self.seen == 0 {
@@ -45,13 +46,12 @@ impl HubWatch {
             self.absence.goes_on(hub.thread(), waiting.board, now);
         }
         let is_awaited = self.awaited > 0;
-        let (is_calm, is_at_rest) = ease_of_hub(is_awaited, came, elapsed);
         Seen {
             is_stuck: self.is_away(hub, now),
             is_busy: is_awaited || waiting.streams.any(),
-            is_calm,
+            is_calm: true,
             came: came > 0,
-            is_at_rest,
+            is_at_rest: !is_awaited && came == 0,
         }
     }
 

@@ -16,7 +16,7 @@ pub struct Seen {
     /// Something is under way that may come to that.
     pub is_busy: bool,
     /// The next look may come after a long tick: calls follow one another so closely that one that is stuck will be noticed then,
-    /// too, or nothing waits for the hub.
+    /// too. Of a hub always: it is away at the earliest when it has not come for as long.
     pub is_calm: bool,
     /// Under a hub: it has come since the last look.
     pub came: bool,
@@ -27,12 +27,6 @@ pub struct Seen {
 /// Whether so many calls in so many nanoseconds are short ones, one after the other.
 pub(super) fn is_calm(calls: u64, elapsed: u64) -> bool {
     calls >= BRISK * elapsed.div_ceil(TICK)
-}
-
-/// Of a hub: whether the next look may come after a long tick, and whether it is at rest. What it is not awaited for holds up
-/// nothing: a call that computes is looked for when something waits behind it.
-pub(super) fn ease_of_hub(is_awaited: bool, came: u64, elapsed: u64) -> (bool, bool) {
-    (!is_awaited || is_calm(came, elapsed), !is_awaited && came == 0)
 }
 
 /// Whether a call that began so long ago may be a short one.
@@ -57,19 +51,6 @@ mod tests {
             (0, 0, true), // at once again: whether anything is under way is asked elsewhere
         ] {
             assert_eq!(is_calm(calls, elapsed), calm, "{calls} calls in {elapsed} ns");
-        }
-    }
-
-    #[test]
-    fn a_hub_that_nothing_waits_for_needs_few_looks() {
-        for (is_awaited, came, ease) in [
-            (false, 0, (true, true)),
-            (false, 1, (true, false)), // more may follow
-            (true, 0, (false, false)),
-            (true, 1, (false, false)),
-            (true, 4, (true, false)), // it comes all the time
-        ] {
-            assert_eq!(ease_of_hub(is_awaited, came, TICK), ease, "{is_awaited} {came}");
         }
     }
 }

@@ -861,7 +861,8 @@ fn handshakes_that_do_not_end_are_closed_beyond_the_memory_of_sessions() {
         client.send(&hello);
         until("it is held, or closed", || {
             server.get(Word::TlsHandshakes) + server.failed(Reason::Crowded) == count
-                && (server.get(Word::TlsBytes) >= count.min(9) * 2 * PIECE as u64)
+                // How much each holds depends on how its records come: those that are left may hold less than the limit by one of them.
+                && (server.get(Word::TlsBytes) >= count.min(9) * PIECE as u64)
         });
         clients.push(client);
     }
