@@ -42,8 +42,8 @@ demo: build ## Builds, serves an example and shows it answering (DEMO=fastapi_ap
 .PHONY: test
 test: ## Everything: the wheel in a clean environment, the Rust tests and every Python test incl. real processes
 	@# Side by side, since pip and most of these tests wait.
-	@$(MAKE) -j 4 rust-tests tools docs rewritten
-	@$(MAKE) -j 3 pytest check-wheel another-python
+	@$(MAKE) -j 4 rust-tests check-wheel tools another-python docs rewritten
+	@$(MAKE) pytest
 
 # tricorn-py is an extension module: its symbols of Python are resolved by the interpreter that loads it, so cargo cannot
 # link it into a test program. It holds no logic of its own and is tested from Python.

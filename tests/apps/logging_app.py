@@ -13,8 +13,9 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
     what = environ["PATH_INFO"].strip("/")
     text = environ["QUERY_STRING"]
     if what == "print":
-        print(text, "printed", flush=True)
-        sys.stderr.write(f"{text} to stderr\n")  # in one piece: a line of the server's may come at any time
+        # Each in one piece: a line of the server's may come at any time.
+        print(f"{text} printed\n", end="", flush=True)
+        sys.stderr.write(f"{text} to stderr\n")
         sys.stderr.flush()
         os.write(1, f"{text} by C\n".encode())
     elif what == "errors":

@@ -55,7 +55,7 @@ class FlaskServer(Server):
 def test_it_serves_the_application_that_flask_knows() -> None:
     with FlaskServer("--app", "shop:create_app", options=("-w", "2", "--graceful-timeout", "5"), workers=2) as server:
         assert server.text == f"one debug=False ppid={server.pid}"
-        assert "Using worker: gthread" in server.log.text
+        server.log.wait("Using worker: gthread")
         server.signal(signal.SIGTERM)
         assert server.wait_exit() == 0
         assert f"imported by {server.pid}" not in server.out.text, "it is loaded after the fork"

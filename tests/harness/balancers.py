@@ -148,6 +148,7 @@ class Balancer(Running):
         """`mode`: HAProxy's, `http` or `tcp`. `module`: nginx' `stream`, in which the text then stands."""
         port = free_port()
         self._directory = directory
+        self._stats = directory / "stats" if kind == "haproxy" else None
         path = directory / f"{kind}.conf"
         text = text.replace("{port}", str(port))
         if kind == "haproxy":
@@ -159,7 +160,9 @@ class Balancer(Running):
         super().__init__([program(kind), *options], port)
 
     def answers(self) -> bool:
-        """It accepts, whatever stands behind it."""
+        """It accepts, whatever stands behind it, and HAProxy its operator, too."""
+        if self._stats is not None and not self._stats.exists():
+            return False
         try:
             socket.create_connection(("127.0.0.1", self.port), 5).close()
         except OSError:
