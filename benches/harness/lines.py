@@ -89,8 +89,8 @@ def _parser(prog: str, doc: str | None, lines: Sequence[Line], name: str) -> arg
     parser.add_argument(
         "--realtime",
         action="store_true",
-        help="before all other work of a machine that is not quiet; not for more than a server can do, since the kernel's own "
-        "threads for packets then wait, too, and connections are lost",
+        help="before all other work of a machine that is not quiet; not for more than a server can do, since the "
+        "kernel's own threads for packets then wait, too, and connections are lost",
     )
     return parser
 

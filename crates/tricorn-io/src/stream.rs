@@ -9,7 +9,6 @@
 //! * A cork has a second handle ([`Stream::second`]): its lock puts the bytes in order (`exchange/cork.rs`).
 //! * The monitor has a [`Lent`] number, from which it makes a handle while the claim keeps the owner from closing
 //!   (`exchange/claim.rs`).
-use crate::config;
 use crate::secured::{Secured, Sessions, Shaken};
 use crate::sys::fds::{self, duplicate, retry, send, unacknowledged};
 use crate::sys::poll::ready;
@@ -65,12 +64,6 @@ impl Stream {
     #[inline]
     pub fn is_secured(&self) -> bool {
         self.secured.is_some()
-    }
-
-    /// Most bytes of it that are moved at a time.
-    #[inline]
-    pub fn burst(&self) -> usize {
-        if self.is_secured() { config::SECURED_BURST } else { config::READ_BURST }
     }
 
     /// Bytes that its session holds for the socket, if there is one.

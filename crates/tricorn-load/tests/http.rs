@@ -406,7 +406,7 @@ fn numbers_on_connections(more: &str) -> Vec<String> {
 /// How many requests the busiest connection has had. In turns it is sixteen: fifteen after the first, which opened it.
 fn most_on_a_connection(more: &str) -> usize {
     let numbers = numbers_on_connections(more);
-    numbers.iter().filter_map(|number| number.parse().ok()).max().expect("requests were answered")
+    numbers.iter().filter_map(|number| number.parse().ok()).max().unwrap_or(0)
 }
 
 #[test]

@@ -6,6 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex};
 use tricorn_io::{Engine, MOST_ROUTES, RouteCounts, Routes, routes_bytes};
 
@@ -20,6 +21,14 @@ pub struct RouteNames {
     template: Py<PyString>,
     /// By name.
     places: Mutex<Option<Py<PyDict>>>,
+    /// By the object that stands for a route in its framework.
+    known: Mutex<FxHashMap<usize, Known>>,
+}
+
+/// The object is kept, so that none other is taken for it.
+struct Known {
+    place: u16,
+    _object: Py<PyAny>,
 }
 
 impl RouteNames {
@@ -32,6 +41,7 @@ impl RouteNames {
             path: key("path"),
             template: key("path_template"),
             places: Mutex::new(Some(PyDict::new(py).unbind())),
+            known: Mutex::default(),
         }
     }
 
@@ -63,6 +73,21 @@ impl RouteNames {
         route.getattr(self.path.bind(py)).map_or(0, |name| self.place(&name))
     }
 
+    /// Where requests count for which this object stands: its name is asked for once. One without a name has no place.
+    #[inline]
+    pub fn place_of<'py>(&self, object: &Bound<'py, PyAny>, name: impl FnOnce() -> Option<Bound<'py, PyAny>>) -> u16 {
+        if let Some(known) = lock(&self.known).get(&(object.as_ptr() as usize)) {
+            return known.place;
+        }
+        let Some(name) = name() else { return 0 };
+        let place = self.place(&name);
+        let mut known = lock(&self.known);
+        if known.len() < MOST_KNOWN {
+            known.insert(object.as_ptr() as usize, Known { place, _object: object.clone().unbind() });
+        }
+        place
+    }
+
     /// Where requests of this name count. What is no text, or an empty one, has no place.
     pub fn place(&self, name: &Bound<'_, PyAny>) -> u16 {
         let Ok(name) = name.cast_exact::<PyString>() else { return 0 };
@@ -80,6 +105,9 @@ impl RouteNames {
         place
     }
 }
+
+/// What an application has of such objects, as a rule; of more the names are asked for each time.
+const MOST_KNOWN: usize = 4096;
 
 /// A value by a key that is there for good; errors are none.
 #[inline]

@@ -65,8 +65,8 @@ class Call(Protocol):
     def forwarded(self) -> str | None:
         """The client's address, if a peer that may speak for others tells it (X-Forwarded-For)."""
 
-    def name_route(self, name: str) -> None:
-        """The application's route of this request is called so (`route_metrics`)."""
+    def name_route(self, method: object) -> None:
+        """The class that this method is bound to names the request's route (`route_metrics`)."""
 
     @property
     def has_body(self) -> bool:

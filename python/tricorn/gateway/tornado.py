@@ -239,7 +239,7 @@ class Connection(HTTPConnection):
         if self._switched is not None:
             return
         if self.server.tells_routes:
-            self._tell_route()
+            self.call.name_route(self._owner)
         self._is_over = True
         missing = self.call.end()
         self._forget()
@@ -269,7 +269,7 @@ class Connection(HTTPConnection):
     def detach(self) -> IOStream:
         """The connection is the caller's; it is closed when the stream is."""
         if self.server.tells_routes:
-            self._tell_route()
+            self.call.name_route(self._owner)
         stream = self._switched or self._take()
         handler = getattr(self._owner, "__self__", None)
         websocket = sys.modules.get("tornado.websocket")
@@ -284,13 +284,6 @@ class Connection(HTTPConnection):
     def stream(self) -> StreamView:
         """As much of a stream as applications look at."""
         return StreamView(lambda: self._told or self.call.tls, lambda: self._is_over, self.close)
-
-    def _tell_route(self) -> None:
-        """The class of the handler: tornado keeps no pattern of a request."""
-        kind = type(getattr(self._owner, "__self__", None))
-        # Not of None, nor of what tornado answers where no route is.
-        if kind.__module__ != "builtins" and kind.__qualname__ != "ErrorHandler":
-            self.call.name_route(f"{kind.__module__}.{kind.__qualname__}")
 
     # What the core tells: a Listener.
 

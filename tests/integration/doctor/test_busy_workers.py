@@ -76,7 +76,7 @@ CROWDED = r"Could run, but got no processor for \d+ % of the time, at "
 WANTED = re.compile(r"wanted a processor ([5-9]\d|100) %")
 """A short call is a long one where the machine has other work."""
 BESIDE = "Other requests at that time: "
-"""gevent looks for events after fifty callbacks, or when there are none: all steps of a request that is alone are one turn."""
+"""gevent looks for events after fifty callbacks, or when none is left: a request that is alone takes one turn."""
 SATURATED = r"\[WARNING\] The worker \(pid:(\d+)\), {name}, (has been|was) saturated for ([\d.]+) s\. (.*)"
 
 

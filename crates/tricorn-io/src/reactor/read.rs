@@ -212,7 +212,7 @@ impl Reactor {
             return Some(Fill::Refused(id, refusal));
         }
         let room = match self.bodies.ahead(id, request) {
-            Ok(Ahead::Room(room)) => room.min(stream.burst()),
+            Ok(Ahead::Room(room)) => room.min(super::work::Work::burst(stream)),
             Ok(Ahead::Wait) => return Some(Fill::Storing(id)),
             Err(refusal) => return Some(Fill::Refused(id, refusal)),
         };

@@ -110,6 +110,12 @@ impl Work {
         self.steps = self.steps.saturating_sub((bytes / config::STEP_BYTES) as u32);
     }
 
+    /// Most bytes of a connection that are moved at a time.
+    #[inline]
+    pub fn burst(stream: &Stream) -> usize {
+        if stream.is_secured() { config::SECURED_BURST } else { config::READ_BURST }
+    }
+
     /// So many bytes of a connection were moved: to encrypt or decrypt them takes as long again.
     #[inline]
     pub fn moved(&mut self, stream: &Stream, bytes: usize) {

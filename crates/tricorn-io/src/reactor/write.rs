@@ -5,6 +5,7 @@ use super::phase::{Change, Phase};
 use super::sender::{Ending, Loan};
 use super::spooler::Spooler;
 use super::wire::Wire;
+use super::work::Work;
 use super::{Chores, Reactor};
 use crate::clock;
 use crate::config;
@@ -220,11 +221,11 @@ impl Reactor {
                 }
                 Err(outbox) => {
                     outgoing.give_back(outbox);
-                    outgoing.outbox.flush_some(stream, spent, stream.burst())
+                    outgoing.outbox.flush_some(stream, spent, Work::burst(stream))
                 }
             }
         } else {
-            outgoing.outbox.flush_memory(stream, spent, stream.burst())
+            outgoing.outbox.flush_memory(stream, spent, Work::burst(stream))
         };
         let sent = outgoing.outbox.sent() - before;
         self.work.moved(stream, sent as usize);

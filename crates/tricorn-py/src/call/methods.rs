@@ -8,7 +8,7 @@ use crate::text::latin1;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 use std::net::IpAddr;
 use std::os::fd::{IntoRawFd, RawFd};
 use tricorn_proto::message::{Framing, Method, Scheme};
@@ -72,9 +72,12 @@ impl Call {
         })
     }
 
-    /// The application's route of this request is called so, for `route_metrics`.
-    fn name_route(&self, name: &Bound<'_, PyAny>) {
-        let route = self.ground.shared.routes.place(name);
+    /// The request is answered by the object of this bound method. Its class names the route (`route_metrics`): tornado keeps no pattern.
+    fn name_route(&self, method: &Bound<'_, PyAny>) {
+        let py = method.py();
+        let Ok(handler) = method.getattr(intern!(py, "__self__")) else { return };
+        let kind = handler.get_type();
+        let route = self.ground.shared.routes.place_of(&kind, || name_of(&kind));
         if let Some(exchange) = self.state().active.exchange_mut() {
             exchange.timing.route = route;
         }
@@ -213,4 +216,12 @@ impl Call {
     fn hung_up(slf: &Bound<'_, Call>) {
         slf.get().tell(slf.py(), Event::HangUp);
     }
+}
+
+/// The name of a handler's class; none of what tornado answers where no route is.
+fn name_of<'py>(kind: &Bound<'py, PyType>) -> Option<Bound<'py, PyAny>> {
+    let (module, name) = (kind.module().ok()?, kind.qualname().ok()?);
+    let (module, name) = (module.to_str().ok()?, name.to_str().ok()?);
+    let is_one = module != "builtins" && name != "ErrorHandler";
+    is_one.then(|| PyString::new(kind.py(), &format!("{module}.{name}")).into_any())
 }

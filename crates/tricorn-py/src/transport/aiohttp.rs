@@ -1,10 +1,8 @@
 //! What aiohttp's protocol is told and asked natively: methods of Python's would cost some 5 % of a small request.
 use crate::routes::RouteNames;
-use crate::sync::lock;
 use pyo3::intern;
 use pyo3::prelude::*;
-use rustc_hash::FxHashMap;
-use std::sync::Mutex;
+use pyo3::types::PyString;
 
 /// Keeps the place of a protocol's access logger, which its transport takes.
 ///
@@ -40,39 +38,26 @@ pub fn take_place(protocol: &Bound<'_, PyAny>, transport: &Bound<'_, PyAny>) -> 
     }
 }
 
-/// Where requests count, by the route that aiohttp's router has found: its name is asked for once.
-#[derive(Default)]
-pub struct KnownRoutes(Mutex<FxHashMap<usize, Known>>);
-
-/// The object is kept, so that none other is taken for it.
-struct Known {
-    place: u16,
-    _route: Py<PyAny>,
-}
-
-impl KnownRoutes {
-    /// The place of this request; 0: it has none, as where nothing is found.
-    pub fn place(&self, names: &RouteNames, request: &Bound<'_, PyAny>) -> u16 {
-        let py = request.py();
-        let route = request.getattr(intern!(py, "match_info")).and_then(|found| found.getattr(intern!(py, "route")));
-        let Ok(route) = route else { return 0 };
-        let address = route.as_ptr() as usize;
-        if let Some(known) = lock(&self.0).get(&address) {
-            return known.place;
-        }
+/// Where a request of aiohttp's counts, by the route that its router has found; 0: nowhere, as where nothing is found.
+pub fn place_of(names: &RouteNames, request: &Bound<'_, PyAny>) -> u16 {
+    let py = request.py();
+    // Two properties of the library's are functions of Python's, each of which costs as much as all the rest. What they return are
+    // attributes; where those are called otherwise, the properties are asked.
+    let found = attribute(request, intern!(py, "_match_info"), intern!(py, "match_info"));
+    let route = found.and_then(|found| attribute(&found, intern!(py, "_route"), intern!(py, "route")));
+    let Some(route) = route else { return 0 };
+    names.place_of(&route, || {
         // Each refusal of the router's has a route of its own, without a resource.
-        let resource = route.getattr(intern!(py, "resource")).ok().filter(|resource| !resource.is_none());
-        let Some(name) = resource.and_then(|resource| resource.getattr(intern!(py, "canonical")).ok()) else {
-            return 0;
-        };
-        let place = names.place(&name);
-        let mut known = lock(&self.0);
-        if known.len() < MOST_KNOWN {
-            known.insert(address, Known { place, _route: route.unbind() });
-        }
-        place
-    }
+        let resource = route.getattr(intern!(py, "resource")).ok().filter(|resource| !resource.is_none())?;
+        resource.getattr(intern!(py, "canonical")).ok()
+    })
 }
 
-/// What an application has of routes, as a rule; of more the names are asked for each time.
-const MOST_KNOWN: usize = 4096;
+fn attribute<'py>(
+    object: &Bound<'py, PyAny>,
+    own: &Bound<'py, PyString>,
+    public: &Bound<'py, PyString>,
+) -> Option<Bound<'py, PyAny>> {
+    let found = object.getattr_opt(own).ok().flatten().filter(|found| !found.is_none());
+    found.or_else(|| object.getattr(public).ok())
+}

@@ -1,5 +1,4 @@
 //! What all transports of one loop share, beside `loops::Shared`.
-use super::aiohttp::KnownRoutes;
 use super::scope::scope_of;
 use crate::context::{Entered, Variable};
 use crate::loops::{Ending, Shared, Told};
@@ -13,7 +12,6 @@ use tricorn_io::Exchange;
 
 pub struct Ground {
     pub shared: Shared,
-    pub known_routes: KnownRoutes,
     /// Called once, in the loop, when the worker is to leave.
     on_leave: Mutex<Option<Py<PyAny>>>,
     running: AtomicUsize,
@@ -30,15 +28,7 @@ impl Ground {
         let context = py.import("contextvars")?.call_method0("copy_context")?.unbind();
         let variable = Variable::new(py, c"tricorn.transport")?;
         marks::tell(py, &shared.engine, Some(&variable))?;
-        Ok(Ground {
-            shared,
-            known_routes: KnownRoutes::default(),
-            on_leave: Mutex::new(on_leave),
-            running,
-            leaves,
-            context,
-            variable,
-        })
+        Ok(Ground { shared, on_leave: Mutex::new(on_leave), running, leaves, context, variable })
     }
 
     /// Runs what makes the protocol of a transport: tasks that it begins are known by the transport.

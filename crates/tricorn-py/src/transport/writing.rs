@@ -1,4 +1,5 @@
 //! The response: what the protocol writes is taken apart (`ResponseParser`) and said again by the reply machine.
+use super::aiohttp;
 use super::connection::{Reading, State, Transport};
 use super::events;
 use super::outcome::Outcome;
@@ -17,7 +18,7 @@ pub fn put(slf: &Bound<'_, Transport>, data: &Bound<'_, PyAny>) -> PyResult<()> 
     let (this, py) = (slf.get(), slf.py());
     let request = this.state().request.take();
     if let Some(request) = request {
-        let route = this.ground.known_routes.place(&this.ground.shared.routes, request.bind(py));
+        let route = aiohttp::place_of(&this.ground.shared.routes, request.bind(py));
         if let Some(exchange) = this.state().active.exchange_mut() {
             exchange.timing.route = route;
         }
