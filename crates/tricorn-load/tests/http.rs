@@ -418,7 +418,7 @@ fn first_requests_open_all_connections_and_others_take_turns() {
 
 #[test]
 fn a_request_takes_any_free_connection() {
-    // So may it be where a busy machine has all of them late.
+    // Where a busy machine has all of them late it may look like turns.
     let is_uneven = |_| most_on_a_connection(", \"opens_all\": true, \"any_connection\": true") > 20;
     assert!((0..5).any(is_uneven));
 }

@@ -4,7 +4,8 @@
        ▲                           │ write
        └── reply machine ◀─────────┘
 
-Only public interfaces are used: `web.AppRunner.server` makes protocols, which see an `asyncio.Transport`.
+Only public interfaces are needed: `web.AppRunner.server` makes protocols, which see an `asyncio.Transport`. Where a request
+keeps its route is read without its properties, as long as it is there (`transport/aiohttp.rs`).
 """
 
 from __future__ import annotations

@@ -66,7 +66,8 @@ def test_a_client_that_does_not_read_holds_the_application_back(stage: Stage, tm
         wire.send(stage.request(start(), ("pour", count, size, str(progress)), body(b"end")))
         until(lambda: wire.still_open(0.1) and stalled(progress), "it is held back", every=0.2)
         assert int(progress.read_text() if progress.exists() else "0") < count
-        assert proc.private_bytes(worker) - before < 3 * size + 8 * MEGABYTE
+        # The doctor may look for the first time on a busy machine, and keeps what it has read of symbols (5 MiB).
+        assert proc.private_bytes(worker) - before < 3 * size + 20 * MEGABYTE, "of 64 MiB"
         assert stage.alive()
         assert len(wire.reply().body) == count * size + 3
     assert int(progress.read_text()) == count

@@ -80,6 +80,12 @@ mod tests {
     }
 
     #[test]
+    fn the_state_stands_behind_a_name_that_may_hold_anything() {
+        assert_eq!(state(b"7 (a) R (b) S 1 2"), Some(b'S'));
+        assert_eq!([state(b""), state(b"7 (a)"), state(b"7 a R")], [None; 3]);
+    }
+
+    #[test]
     fn a_thread_that_computes_is_told_from_one_that_waits() {
         let (tell, told) = mpsc::channel();
         let (stop, stopped) = mpsc::channel::<()>();
