@@ -4,8 +4,8 @@
        ▲                           │ write
        └── reply machine ◀─────────┘
 
-Only public interfaces are needed: `web.AppRunner.server` makes protocols, which see an `asyncio.Transport`. Where a request
-keeps its route is read without its properties, as long as it is there (`transport/aiohttp.rs`).
+Only public interfaces are needed: `web.AppRunner.server` makes protocols, which see an `asyncio.Transport`. A request's
+route is read from where its properties have it, as long as it is there (`transport/aiohttp.rs`).
 """
 
 from __future__ import annotations
