@@ -52,6 +52,22 @@ METRICS = (
         (f"{IO} lib routes",),
     ),
     Fault(
+        "an_error_handler_is_no_route",
+        "what tornado answers where no route is counts as a request without one",
+        "crates/tricorn-py/src/call/methods.rs",
+        'module != "builtins" && name != "ErrorHandler"',
+        'module != "builtins"',
+        ("tests/integration/test_routes.py -k a_framework_tells",),
+    ),
+    Fault(
+        "a_name_may_hold_anything",
+        "a thread's state stands behind the last parenthesis of its name",
+        f"{SRC}/sys/processor.rs",
+        "rposition",
+        "position",
+        (f"{IO} lib the_state_stands",),
+    ),
+    Fault(
         "slices_are_one_calls",
         "what a thread uses between two looks is a call's that it was at both times",
         f"{SRC}/monitor/slicer.rs",
