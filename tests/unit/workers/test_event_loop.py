@@ -57,7 +57,7 @@ def test_it_has_the_time_of_its_kind(turns: EventLoop) -> None:
     assert before <= turns.loop.time() <= type(turns.loop).time(turns.loop)
     begun = turns.loop.time()
     turns.run(asyncio.sleep(0.01))
-    assert turns.loop.time() - begun >= 0.01
+    assert turns.loop.time() - begun > 0.009, "uvloop's has milliseconds"
 
 
 def test_a_turn_has_a_result(turns: EventLoop) -> None:
