@@ -63,8 +63,8 @@ METRICS = (
         "a_name_may_hold_anything",
         "a thread's state stands behind the last parenthesis of its name",
         f"{SRC}/sys/processor.rs",
-        "rposition",
-        "position",
+        "stat.iter().rposition(|byte| *byte == b')')",
+        "stat.iter().position(|byte| *byte == b')')",
         (f"{IO} lib the_state_stands",),
     ),
     Fault(
