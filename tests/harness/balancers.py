@@ -147,8 +147,8 @@ class Balancer(Running):
     def __init__(self, kind: str, text: str, directory: Path, *, mode: str = "http", module: str = "") -> None:
         """`mode`: HAProxy's, `http` or `tcp`. `module`: nginx' `stream`, in which the text then stands."""
         port = free_port()
-        self._directory = directory
-        self._stats = directory / "stats" if kind == "haproxy" else None
+        self._stats = directory / "stats"
+        self._has_operator = kind == "haproxy"
         path = directory / f"{kind}.conf"
         text = text.replace("{port}", str(port))
         if kind == "haproxy":
@@ -161,7 +161,7 @@ class Balancer(Running):
 
     def answers(self) -> bool:
         """It accepts, whatever stands behind it, and HAProxy its operator, too."""
-        if self._stats is not None and not self._stats.exists():
+        if self._has_operator and not self._stats.exists():
             return False
         try:
             socket.create_connection(("127.0.0.1", self.port), 5).close()
@@ -170,10 +170,10 @@ class Balancer(Running):
         return True
 
     def says(self, words: str) -> str:
-        return haproxy_says(self._directory / "stats", words)
+        return haproxy_says(self._stats, words)
 
     def told(self) -> dict[str, dict[str, str]]:
-        return haproxy_tells(self._directory / "stats", "hosts")
+        return haproxy_tells(self._stats, "hosts")
 
 
 def haproxy_says(stats: Path, words: str) -> str:

@@ -11,7 +11,7 @@ use super::stage::Stage;
 use super::timeouts::note_progress;
 use super::tokens::is_admin;
 use super::wire::Wire;
-use super::{Reactor, Runner};
+use super::{Reactor, Runner, work::Work};
 use crate::clock;
 use crate::config::{self, Config, Received};
 use crate::exchange::body::{Body, NoMemory};
@@ -212,7 +212,7 @@ impl Reactor {
             return Some(Fill::Refused(id, refusal));
         }
         let room = match self.bodies.ahead(id, request) {
-            Ok(Ahead::Room(room)) => room.min(super::work::Work::burst(stream)),
+            Ok(Ahead::Room(room)) => room.min(Work::burst(stream)),
             Ok(Ahead::Wait) => return Some(Fill::Storing(id)),
             Err(refusal) => return Some(Fill::Refused(id, refusal)),
         };

@@ -16,7 +16,7 @@ pub struct Seen {
     /// Something is under way that may come to that.
     pub is_busy: bool,
     /// The next look may come after a long tick: calls follow one another so closely that one that is stuck will be noticed then,
-    /// too. Of a hub always: it is away at the earliest when it has not come for as long.
+    /// too. Of a hub always: one that is away is not taken for it before (`PATIENCE` of `hub_watch.rs`).
     pub is_calm: bool,
     /// Under a hub: it has come since the last look.
     pub came: bool,
