@@ -11,6 +11,8 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+PROFILE ?= release
+BUILT := $(VENV)/.built-$(PROFILE)
 
 # One interpreter for every cargo command: pyo3 is compiled anew whenever it sees another one.
 export PYO3_PYTHON := $(abspath $(BIN)/python)
@@ -48,7 +50,7 @@ test: ## Everything: the wheel in a clean environment, the Rust tests and every 
 # tricorn-py is an extension module: its symbols of Python are resolved by the interpreter that loads it, so cargo cannot
 # link it into a test program. It holds no logic of its own and is tested from Python.
 # Most of their time is waiting: for deadlines, and for threads of servers.
-CARGO_TEST := RUST_TEST_THREADS=$$((2 * $$(nproc))) cargo test --profile bench --workspace --exclude tricorn-py
+CARGO_TEST := RUST_TEST_THREADS=$$((2 * $$(nproc))) cargo test --profile testing --workspace --exclude tricorn-py
 
 .PHONY: compile-tests
 compile-tests: $(VENV)/.made
@@ -84,7 +86,7 @@ pytest: build rewritten ## Only the Python tests (PYTEST_ARGS="-k name" chooses)
 # each rewrite all of them: half a minute of CPU. What cannot be collected is told by the run itself.
 .PHONY: rewritten
 rewritten: $(VENV)/.rewritten
-$(VENV)/.rewritten: | $(VENV)/.built
+$(VENV)/.rewritten: | $(BUILT)
 	@$(PYTEST) --collect-only -qq >/dev/null 2>&1 || true
 	@touch $@
 
@@ -153,13 +155,14 @@ lock: $(VENV)/.made ## Resolves requirements/test.in into test.txt, for all Pyth
 	  --no-annotate --custom-compile-command "make lock" $(LOCK_ARGS) requirements/test.in -o requirements/test.txt
 
 .PHONY: build
-build: $(VENV)/.built ## Compiles the native core in release mode and installs tricorn, editable, into .venv
+build: $(BUILT) ## Compiles the native core in release mode and installs tricorn, editable, into .venv
 
 # `maturin develop` and not `pip install -e .`: no isolated environment is made for each build, so nothing but the changed
-# crate is compiled. One artefact: the tests run what is shipped.
-$(VENV)/.built: $(VENV)/.setup $(RUST_SOURCES)
-	$(call say,Building the native core (release; the first time takes about a minute))
-	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release
+# crate is compiled. One artefact: the tests run what is shipped. An environment has the core of one profile at a time.
+$(BUILT): $(VENV)/.setup $(RUST_SOURCES)
+	$(call say,Building the native core ($(PROFILE); the first time takes about two minutes))
+	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --profile $(PROFILE)
+	@rm -f $(VENV)/.built*
 	@touch $@
 
 .PHONY: wheel

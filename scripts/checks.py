@@ -31,7 +31,7 @@ class Check(NamedTuple):
     what: str
 
 
-CARGO_TEST = ["cargo", "test", "--profile", "bench", "--workspace", "--exclude", "tricorn-py"]
+CARGO_TEST = ["cargo", "test", "--profile", "testing", "--workspace", "--exclude", "tricorn-py"]
 
 LINT = [
     Check("format (Rust)", ["cargo", "fmt", "--all", "--check"], "rustfmt; `make format` repairs"),
@@ -39,7 +39,7 @@ LINT = [
     Check("ruff", [f"{BIN}/ruff", "check", "--quiet", "."], "lints of pyproject.toml"),
     Check(
         "clippy",
-        ["cargo", "clippy", "--profile", "bench", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"],
+        ["cargo", "clippy", "--profile", "testing", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"],
         "no warnings",
     ),
     Check("mypy", [f"{BIN}/mypy"], "--strict on python/tricorn, scripts and benches"),

@@ -178,7 +178,7 @@ def build() -> None:
     core = TREE / f"python/tricorn/_core{sysconfig.get_config_var('EXT_SUFFIX')}"
     write(core, (SCRATCH / "target/release/libtricorn_py.so").read_bytes(), 0o755)
     tested = {Path(test.split(" ")[0]).name for fault in FAULTS for test in fault.tests if test.startswith("crates/")}
-    cargo("test", "--profile", "bench", "--no-run", *(word for crate in sorted(tested) for word in ("-p", crate)))
+    cargo("test", "--profile", "testing", "--no-run", *(word for crate in sorted(tested) for word in ("-p", crate)))
 
 
 def cargo(*arguments: str) -> None:
@@ -194,7 +194,7 @@ def command(test: str) -> list[str]:
         return [*pytest, *test.split(" ")]
     crate, target, *names = test.split(" ")
     chosen = ["--lib"] if target == "lib" else ["--test", target]
-    return ["cargo", "test", "--profile", "bench", "--quiet", "-p", Path(crate).name, *chosen, "--", *names]
+    return ["cargo", "test", "--profile", "testing", "--quiet", "-p", Path(crate).name, *chosen, "--", *names]
 
 
 def fails(test: str, variables: dict[str, str], where: Path = TREE) -> str | None:

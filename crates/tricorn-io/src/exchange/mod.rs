@@ -22,6 +22,7 @@ pub mod patience;
 pub mod responder;
 pub mod responses;
 pub mod room;
+mod segments;
 mod settle;
 pub mod timers;
 pub mod times;
@@ -391,9 +392,10 @@ impl Exchange {
 mod tests {
     use super::*;
 
-    /// It is made in place and copied in parts only; what grows here costs every request.
+    /// It is made in place and copied in parts only; what grows here costs every request. Forty bytes are the first segment
+    /// of its outbox: each answer that is held back would take and free that much elsewhere.
     #[test]
     fn an_exchange_stays_small() {
-        assert!(size_of::<Exchange>() <= 592, "{} bytes", size_of::<Exchange>());
+        assert!(size_of::<Exchange>() <= 632, "{} bytes", size_of::<Exchange>());
     }
 }

@@ -1,47 +1,13 @@
 //! What could not be sent at once: segments that keep their owner's bytes, sent as the client takes them.
 use super::overflow::{Held, Overflow, Store, Unstored};
+pub use super::segments::SharedBytes;
+use super::segments::{Segment, Segments};
 use crate::scoreboard::Share;
 use crate::stream::Stream;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{self, Errno};
-use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::sync::Arc;
-
-/// Bytes that belong to another owner (a Python `bytes` object) and must be given back to be freed.
-pub type SharedBytes = Box<dyn AsRef<[u8]> + Send + Sync>;
-
-enum Segment {
-    Owned {
-        bytes: Vec<u8>,
-        at: usize,
-    },
-    Shared {
-        bytes: SharedBytes,
-        at: usize,
-        end: usize,
-    },
-    File {
-        file: OwnedFd,
-        offset: u64,
-        left: u64,
-    },
-    /// The next bytes of the outbox's own file ([`Outbox::store`]).
-    Stored {
-        left: u64,
-    },
-}
-
-impl Segment {
-    /// What it holds in memory.
-    fn bytes(&self) -> Option<&[u8]> {
-        match self {
-            Segment::Owned { bytes, at } => Some(&bytes[*at..]),
-            Segment::Shared { bytes, at, end } => Some(&(**bytes).as_ref()[*at..*end]),
-            Segment::File { .. } | Segment::Stored { .. } => None,
-        }
-    }
-}
 
 /// What became of an attempt to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +25,7 @@ pub enum Flush {
 /// An ordered queue of output. Bounded by its users: see `buffering.rs`.
 #[derive(Default)]
 pub struct Outbox {
-    segments: VecDeque<Segment>,
+    segments: Segments,
     /// Bytes waiting, those of files not counted (they are not in memory).
     in_memory: usize,
     sent: u64,
@@ -108,7 +74,7 @@ impl Outbox {
     pub fn store(&mut self, store: &Store<'_>, keep: usize, spent: &mut Vec<SharedBytes>) -> Result<(), Unstored> {
         let from = self.first_to_store(keep);
         let mut slices: Vec<IoSlice<'_>> =
-            self.segments.range(from..).filter_map(|segment| segment.bytes().map(IoSlice::new)).collect();
+            self.segments.iter().skip(from).filter_map(|segment| segment.bytes().map(IoSlice::new)).collect();
         let count: usize = slices.iter().map(|slice| slice.len()).sum();
         if count == 0 {
             return Ok(());
@@ -118,7 +84,7 @@ impl Outbox {
             none => none.insert(Box::new(Overflow::new(store).map_err(Unstored::Failed)?)),
         };
         overflow.append(store, &mut slices, count as u64)?;
-        for segment in self.segments.drain(from..) {
+        for segment in self.segments.take_from(from) {
             if let Segment::Shared { bytes, .. } = segment {
                 spent.push(bytes);
             }
@@ -134,13 +100,14 @@ impl Outbox {
 
     /// The first of the segments in memory at the end of the queue that lies behind `keep` bytes.
     fn first_to_store(&self, keep: usize) -> usize {
-        let first = self.segments.iter().rposition(|segment| segment.bytes().is_none()).map_or(0, |last| last + 1);
+        let files = self.segments.iter().enumerate().filter(|(_, segment)| segment.bytes().is_none());
+        let first = files.last().map_or(0, |(last, _)| last + 1);
         let mut kept = 0;
         let mut is_kept = |segment: &Segment| {
             kept += segment.bytes().map_or(0, <[u8]>::len);
             first == 0 && kept <= keep
         };
-        first + self.segments.range(first..).position(|segment| !is_kept(segment)).unwrap_or(0)
+        first + self.segments.iter().skip(first).position(|segment| !is_kept(segment)).unwrap_or(0)
     }
 
     fn recount(&mut self) {
@@ -166,17 +133,23 @@ impl Outbox {
     }
 
     pub fn push(&mut self, bytes: &[u8]) {
-        if bytes.is_empty() {
+        self.push_all([bytes]);
+    }
+
+    /// The same of several, one behind the other: memory is taken once for all.
+    pub fn push_all<const N: usize>(&mut self, parts: [&[u8]; N]) {
+        let count: usize = parts.iter().map(|part| part.len()).sum();
+        if count == 0 {
             return;
         }
-        self.in_memory += bytes.len();
+        self.in_memory += count;
         if let Some(Segment::Owned { bytes: last, .. }) = self.segments.back_mut()
-            && last.len() + bytes.len() <= GATHER
+            && last.len() + count <= GATHER
         {
-            last.extend_from_slice(bytes);
+            parts.iter().for_each(|part| last.extend_from_slice(part));
             return;
         }
-        self.segments.push_back(Segment::Owned { bytes: bytes.to_vec(), at: 0 });
+        self.segments.push_back(Segment::Owned { bytes: parts.concat(), at: 0 });
     }
 
     /// Queues `bytes[at..end]` without copying.
@@ -262,7 +235,7 @@ impl Outbox {
     pub fn clear(&mut self, spent: &mut Vec<SharedBytes>) {
         self.in_memory = 0;
         self.recount();
-        for segment in self.segments.drain(..) {
+        for segment in self.segments.take_from(0) {
             if let Segment::Shared { bytes, .. } = segment {
                 spent.push(bytes);
             }

@@ -261,9 +261,7 @@ impl Output {
 
     /// Queues a piece, and sends all that waits if it is enough.
     fn gather(&mut self, parts: [&[u8]; 3]) -> Sent {
-        for part in parts {
-            self.outbox.push(part);
-        }
+        self.outbox.push_all(parts);
         if self.outbox.in_memory() >= super::cork::FULL { self.flush() } else { Sent::Accepted }
     }
 }
@@ -283,9 +281,7 @@ impl Output {
         self.hold =
             self.hold && piece.len() <= COPY && self.outbox.is_empty() && !self.corked.is_open() && self.may_write();
         if self.hold {
-            for part in parts {
-                self.outbox.push(part);
-            }
+            self.outbox.push_all(parts);
         }
         self.hold
     }

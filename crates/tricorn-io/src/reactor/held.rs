@@ -1,10 +1,11 @@
 //! Whole answers that are held back, to be sent together: the first wakes the client, the rest find it awake.
 use crate::config;
 use crate::sys::poll::Token;
+use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
 pub(super) struct HeldAnswers {
-    tokens: Vec<Token>,
+    tokens: VecDeque<Token>,
     /// When the first of them was held.
     since: u64,
 }
@@ -20,12 +21,14 @@ impl HeldAnswers {
         if self.tokens.is_empty() {
             self.since = now;
         }
-        self.tokens.push(token);
+        self.tokens.push_back(token);
         self.tokens.len() >= config::HELD || now - self.since >= config::HOLD
     }
 
-    pub fn take(&mut self) -> Vec<Token> {
-        std::mem::take(&mut self.tokens)
+    /// Gives up the one that is held for longest.
+    #[inline]
+    pub fn next(&mut self) -> Option<Token> {
+        self.tokens.pop_front()
     }
 }
 
@@ -38,7 +41,7 @@ mod tests {
         let mut held = HeldAnswers::default();
         let most = config::HELD as Token;
         assert!((1..most).all(|token| !held.hold(token, 0)) && held.hold(most, 0));
-        assert_eq!(held.take().len(), config::HELD);
+        assert!((1..=most).all(|token| held.next() == Some(token)), "the first one first");
         assert!(held.is_empty() && !held.hold(1, 0));
     }
 

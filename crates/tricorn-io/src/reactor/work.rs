@@ -200,8 +200,9 @@ impl Work {
         !self.held.is_empty()
     }
 
-    pub fn take_held(&mut self) -> Vec<Token> {
-        self.held.take()
+    #[inline]
+    pub fn next_held(&mut self) -> Option<Token> {
+        self.held.next()
     }
 
     /// Something can be done before the next look at the events.

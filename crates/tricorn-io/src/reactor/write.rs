@@ -124,7 +124,7 @@ impl Reactor {
 
     /// Sends the answers that were held back, one after another.
     pub fn send_held(&mut self) {
-        for token in self.work.take_held() {
+        while let Some(token) = self.work.next_held() {
             self.flush(token, false);
         }
     }

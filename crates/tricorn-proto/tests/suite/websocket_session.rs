@@ -269,15 +269,16 @@ fn a_connection_that_ends_without_a_word() {
 
 #[test]
 fn whoever_breaks_the_protocol_is_told_and_read_no_more() {
+    let settings = Settings { max_message_size: 10_000, ..PLAIN };
     for (stream, code, reason) in [
         (frame(0x81, b"\xff"), 1007, "text is not UTF-8"),
-        (frame(0x82, &[0; MAX as usize + 1]), 1009, "message is too big"),
+        (frame(0x82, &[0; 10_001]), 1009, "message is too big"),
         (frame(0x83, b""), 1002, "unknown opcode"),
         (frame(0xc1, b""), 1002, "reserved bits are set"),
         (frame(0x88, b"\x03\xed"), 1002, "close code that may not be sent"),
         (frames(&[(0x02, &[0; 5000]), (0x01, b"")]), 1002, "new message before the end of the last one"),
     ] {
-        let mut connection = Connection::new(&PLAIN);
+        let mut connection = Connection::new(&settings);
         connection.read(&[frame(0x81, b"fine"), stream, frame(0x81, b"never")].concat());
         assert_eq!(connection.take_all(), [text("fine")]);
         assert_eq!(connection.session.goodbye(), goodbye(code, reason).as_ref());
