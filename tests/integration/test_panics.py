@@ -121,3 +121,47 @@ def test_a_worker_whose_monitor_panics_says_so_and_is_replaced(worker_class: str
         server.log.wait("RuntimeError: the core broke")
         server.log.wait(r"Booting worker with pid", count=2)
         until(lambda: worker not in server.worker_pids(), "the worker is gone")
+
+
+NO_THREAD = """
+from pathlib import Path
+from tricorn.workers.gthread import ThreadWorker
+
+class Broken:
+    def __init__(self, core):
+        self.core = core
+
+    def __getattr__(self, name):
+        return getattr(self.core, name)
+
+    def serve(self, gateway):
+        raise MemoryError
+
+serve = ThreadWorker._work
+
+def work(self, core, gateway):
+    serve(self, core if self.is_whole else Broken(core), gateway)
+
+first = Path(FIRST)
+
+def post_worker_init(worker):
+    worker.is_whole = first.exists()
+    first.touch()
+
+ThreadWorker._work = work
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_worker_whose_threads_all_end_is_replaced(threads: int, tmp_path: Path) -> None:
+    """A client that has connected meanwhile is not left waiting."""
+    config = tmp_path / "conf.py"
+    config.write_text(NO_THREAD.replace("FIRST", repr(str(tmp_path / "first"))))
+    options = {"threads": threads, "config": config, "graceful_timeout": NEVER, "expects": EXPECTED}
+    with Server(
+        "counted:application", worker_class="gthread", env={"LEDGER": str(tmp_path / "l")}, **options
+    ) as server:
+        server.log.wait("MemoryError", count=threads)
+        with server.connect() as wire:
+            assert wire.get("/hello").status == 200
+        leave_at_once(server)

@@ -295,6 +295,14 @@ WORKERS = (
         ("tests/integration/test_signals.py", "tests/integration/test_timeouts.py", "tests/unit/workers"),
     ),
     Fault(
+        "last_thread_that_dies",
+        "a worker without a thread ends, and leaves no client waiting for one",
+        f"{PACKAGE}/workers/gthread.py",
+        "core.stop()",
+        "core.drain()",
+        ("tests/integration/test_panics.py",),
+    ),
+    Fault(
         "one_round_is_certain",
         "one round tells no difference from noise",
         f"{PACKAGE}/bench/spread.py",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tricorn import forked
@@ -23,6 +24,8 @@ class ThreadWorker(Worker):
     alias = "gthread"
 
     _threads: Sequence[threading.Thread] = ()
+    #: The number of the next thread that an exception ends. Taking it is atomic.
+    _failures: Iterator[int]
 
     @classmethod
     def at_once(cls, config: Config) -> int:
@@ -34,6 +37,7 @@ class ThreadWorker(Worker):
             threading.Thread(target=self._work, args=(core, gateway), name=f"tricorn-{number}", daemon=True)
             for number in range(self.cfg.threads)
         ]
+        self._failures = itertools.count(1)
         for thread in self._threads:
             thread.start()
         core.wait()
@@ -51,4 +55,7 @@ class ThreadWorker(Worker):
                 core.serve(gateway)
         except BaseException:  # a panic of the core's is no Exception
             self.crash()
-            core.drain()  # a pool with a thread less would be slower for ever, and an empty one would hang
+            if next(self._failures) < len(self._threads):
+                core.drain()  # the others finish what has come: a pool with a thread less would be slower for ever
+            else:
+                core.stop()  # none is left that could finish anything

@@ -112,13 +112,15 @@ class TestThreads:
         assert sorted(core.notes) == ["close", "serve", "serve", "serve", "start", "wait"]
         assert core.options["threads"] == 3
 
-    def test_a_thread_that_fails_ends_the_worker_gracefully(self, core: Core, hire: Callable[..., Arbiter]) -> None:
+    def test_a_thread_that_fails_ends_the_worker_gracefully_and_the_last_one_at_once(
+        self, core: Core, hire: Callable[..., Arbiter]
+    ) -> None:
         def fail() -> None:
             raise OSError("epoll is gone")
 
         core.script = fail
-        assert hire(argv="--threads 1", worker_class="gthread").worker.live() == 1
-        assert "drain" in core.notes
+        assert hire(argv="--threads 3", worker_class="gthread").worker.live() == 1
+        assert [note for note in core.notes if note in {"drain", "stop"}] == ["drain", "drain", "stop"]
 
 
 def test_what_the_core_is_told(core: Core, hire: Callable[..., Arbiter]) -> None:

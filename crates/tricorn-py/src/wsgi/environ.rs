@@ -14,6 +14,18 @@ use tricorn_proto::peer::Claims;
 /// A dictionary grows when two thirds full: with this many entries in the template its copies have room for as many again.
 const PRESIZE: usize = 22;
 
+/// Gives a dictionary, and its copies, room for twice [`PRESIZE`] entries: it keeps the table that it has once grown to.
+fn presize(dictionary: &Bound<'_, PyDict>) -> PyResult<()> {
+    let more = PRESIZE.saturating_sub(dictionary.len());
+    for number in 0..more {
+        dictionary.set_item(format!("tricorn.{number}"), number)?;
+    }
+    for number in 0..more {
+        dictionary.del_item(format!("tricorn.{number}"))?;
+    }
+    Ok(())
+}
+
 /// Keys of every request, interned once: a table, a name a row.
 struct Keys {
     method: Py<PyString>,
@@ -113,7 +125,7 @@ impl Maker {
             }
         }
         template.set_item(self.keys.queue_time.bind(py), 0.0)?;
-        debug_assert!(template.len() >= PRESIZE, "{}", template.len());
+        presize(&template)?;
         Ok(template)
     }
 
