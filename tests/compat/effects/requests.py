@@ -47,7 +47,7 @@ def sees_proxy_protocol(directory: Path) -> None:
     for value, status_ in (("True", 200), ("'v1'", 200), ("False", 400)):
         with fact_site(f"proxy_protocol = {value}\n") as server:
             got, body = announced(server)
-            assert (got, b'"REMOTE_ADDR": "203.0.113.9"' in body) == (status_, status_ == 200)
+            assert (got, b'"REMOTE_ADDR": "203.0.113.9"' in body) == (status_, status_ == 200), (value, got, body)
 
 
 def sees_proxy_allow_ips(directory: Path) -> None:

@@ -143,9 +143,8 @@ def test_an_error_of_the_locustfile_is_told_with_its_line() -> None:
     ],
 )
 def test_what_does_not_go_together_is_one_sentence(
-    words: list[str], told: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "_leaving_no_process", command._interruptible)  # the processes of pytest are not ours
     assert command.main(["shop:app", *words]) == 1
     err = capsys.readouterr().err
     assert told in err
