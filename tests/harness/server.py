@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shlex
@@ -12,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -58,6 +58,9 @@ always_fresh = False
 
 # Below the ports the kernel gives to outgoing connections: none of them takes one between choosing and binding.
 PORTS = range(18000, 32000)
+_places = itertools.count(os.getpid() * 1009)
+"""Where this process looks for a port, far from its neighbours. What was found is not bound at once: it is not found
+again before all others were."""
 
 
 OWN_COMMAND = [sys.executable, "-m", "tricorn"]
@@ -75,11 +78,10 @@ def free_port() -> int:
 
 def free_ports(count: int) -> list[int]:
     """Different ones: each is held until all are found."""
-    start = (os.getpid() * 97 + time.monotonic_ns() // 1000) % len(PORTS)
     found: list[int] = []
     with ExitStack() as held:
-        for step in range(len(PORTS)):
-            port = PORTS[(start + step) % len(PORTS)]
+        for place in itertools.islice(_places, len(PORTS)):
+            port = PORTS[place % len(PORTS)]
             sock = held.enter_context(socket.socket())
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
