@@ -11,7 +11,8 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PROFILE ?= release
+# Of the core; for `make` only, whatever the environment calls so.
+PROFILE := release
 BUILT := $(VENV)/.built-$(PROFILE)
 
 # One interpreter for every cargo command: pyo3 is compiled anew whenever it sees another one.
