@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -45,3 +46,12 @@ def printed(config: str, *extra: str) -> str:
     with Site(config, extra=("--print-config", *extra), wait=False) as server:
         assert server.wait_exit() == 0
         return server.out.text
+
+
+def files_below(server: Site, directory: Path) -> list[str]:
+    """Files of the worker there. Other descriptors come and go meanwhile."""
+    found = []
+    for link in Path(f"/proc/{server.worker_pid()}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found.append(str(link.readlink()))
+    return [name for name in found if name.startswith(str(directory))]

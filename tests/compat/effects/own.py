@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from tricorn.control.client import Control
 
-from tests.compat.effects.common import fact_site, facts, raw
+from tests.compat.effects.common import fact_site, facts, files_below, raw
 from tests.harness import Site, Wire, until
 from tests.harness.server import free_port
 from tests.harness.wire import chunked, request
@@ -269,14 +269,6 @@ def sees_body_buffer_size(directory: Path) -> None:
         assert files_below(server, directory)
         gate.touch()
         assert wire.reply().text.endswith(" 300000")
-
-
-def files_below(server: Site, directory: Path) -> list[str]:
-    found = []
-    for link in Path(f"/proc/{server.worker_pid()}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            found.append(str(link.readlink()))
-    return [name for name in found if name.startswith(str(directory))]
 
 
 def sees_body_buffer_total(directory: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.compat.effects.common import FACTS, fact_site, facts, printed, refuses
+from tests.compat.effects.common import FACTS, fact_site, facts, files_below, printed, refuses
 from tests.harness import CLOSE, Site, command, module, proc, until
 from tests.harness.server import free_port
 from tests.harness.wire import request
@@ -322,9 +322,7 @@ def sees_tmp_upload_dir(directory: Path) -> None:
     ):
         wire.send(request("POST", f"/gate?open={gate}", body=b"x" * 500_000))
         until(lambda: list(directory.glob("gate.in.*")), "the request is in the application")
-        worker = server.worker_pid()
-        files = [os.readlink(f"/proc/{worker}/fd/{fd}") for fd in os.listdir(f"/proc/{worker}/fd")]
-        assert any(name.startswith(str(directory)) for name in files), files
+        assert files_below(server, directory)
         gate.touch()
         assert wire.reply().status == 200
 
