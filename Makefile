@@ -11,7 +11,7 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-# Of the core; for `make` only, whatever the environment calls so.
+# Cargo's profile for the core. `make PROFILE=testing` chooses another; a variable of the environment does not.
 PROFILE := release
 BUILT := $(VENV)/.built-$(PROFILE)
 

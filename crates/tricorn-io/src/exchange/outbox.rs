@@ -100,8 +100,8 @@ impl Outbox {
 
     /// The first of the segments in memory at the end of the queue that lies behind `keep` bytes.
     fn first_to_store(&self, keep: usize) -> usize {
-        let files = self.segments.iter().enumerate().filter(|(_, segment)| segment.bytes().is_none());
-        let first = files.last().map_or(0, |(last, _)| last + 1);
+        let in_row = self.segments.iter().rev().take_while(|segment| segment.bytes().is_some());
+        let first = self.segments.len() - in_row.count();
         let mut kept = 0;
         let mut is_kept = |segment: &Segment| {
             kept += segment.bytes().map_or(0, <[u8]>::len);

@@ -84,7 +84,7 @@ impl Segments {
         std::mem::replace(&mut self.first, self.others.pop_front())
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Segment> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Segment> {
         self.first.iter().chain(&self.others)
     }
 

@@ -14,7 +14,8 @@ use tricorn_proto::peer::Claims;
 /// A dictionary grows when two thirds full: with this many entries in the template its copies have room for as many again.
 const PRESIZE: usize = 22;
 
-/// Gives a dictionary, and its copies, room for twice [`PRESIZE`] entries: it keeps the table that it has once grown to.
+/// Makes room in a dictionary and its copies, as [`PRESIZE`] says. A dictionary keeps the table to which it has grown, also
+/// when entries are deleted. A full template would have each request's environ grow.
 fn presize(dictionary: &Bound<'_, PyDict>) -> PyResult<()> {
     let more = PRESIZE.saturating_sub(dictionary.len());
     for number in 0..more {
