@@ -51,7 +51,7 @@ test: ## Everything: the wheel in a clean environment, the Rust tests and every 
 # tricorn-py is an extension module: its symbols of Python are resolved by the interpreter that loads it, so cargo cannot
 # link it into a test program. It holds no logic of its own and is tested from Python.
 # Most of their time is waiting: for deadlines, and for threads of servers.
-CARGO_TEST := RUST_TEST_THREADS=$$((2 * $$(nproc))) cargo test --profile testing --workspace --exclude tricorn-py
+CARGO_TEST := RUST_TEST_THREADS=$$((6 * $$(nproc))) cargo test --profile testing --workspace --exclude tricorn-py
 
 .PHONY: compile-tests
 compile-tests: $(VENV)/.made

@@ -13,6 +13,8 @@ use tricorn_io::Config;
 const CONNECTIONS: usize = 10_000;
 /// So many connections at a time, of so many clients.
 const BATCH: usize = 500;
+/// Of these so many before the worker has accepted them: those for which a listener has no room try again after a second.
+const AT_ONCE: usize = 100;
 const CLIENTS: usize = 24;
 
 fn descriptors() -> usize {
@@ -90,8 +92,10 @@ fn ten_thousand_are_answered_once_each_in_order_and_leave_nothing_behind() {
     let (next, asked) = (AtomicUsize::new(0), AtomicUsize::new(0));
     while next.load(Ordering::SeqCst) < CONNECTIONS {
         // All are the first worker's, which is then busy.
-        kept.lock().expect("clients").extend((0..BATCH).map(|_| workers.servers[0].connect()));
-        workers.until_sum(Word::Connections, BATCH as u64);
+        for connected in (AT_ONCE..=BATCH).step_by(AT_ONCE) {
+            kept.lock().expect("clients").extend((0..AT_ONCE).map(|_| workers.servers[0].connect()));
+            workers.until_sum(Word::Connections, connected as u64);
+        }
         workers.block(0);
         std::thread::scope(|scope| {
             for _ in 0..CLIENTS {

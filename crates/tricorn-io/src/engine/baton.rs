@@ -7,6 +7,7 @@
 use super::holds::Hold;
 use crate::clock::MILLI;
 use crate::config;
+use crate::exchange::lost::Leases;
 use crate::reactor::Reactor;
 use crate::sys::poll::Events;
 use crate::waiting::slots::FreeSlots;
@@ -15,6 +16,7 @@ use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tricorn_proto::peer::request_id;
 
 /// What the baton protects.
 pub struct Core {
@@ -40,10 +42,13 @@ pub struct Core {
     pub spare: Events,
     /// How long application calls take of late (exponentially weighted mean, nanoseconds).
     pub usual: u64,
+    pub leases: Leases,
+    /// With `request_id`: makes those that no client gave.
+    pub ids: Option<request_id::Maker>,
 }
 
 impl Core {
-    pub fn new(reactor: Reactor) -> Core {
+    pub fn new(reactor: Reactor, leases: Leases, ids: Option<request_id::Maker>) -> Core {
         Core {
             reactor,
             followers: Vec::new(),
@@ -57,6 +62,8 @@ impl Core {
             share_of: None,
             spare: Events::default(),
             usual: 0,
+            leases,
+            ids,
         }
     }
 

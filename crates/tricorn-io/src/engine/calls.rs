@@ -11,7 +11,6 @@ use crate::scoreboard::Phase;
 use crate::scoreboard::routes::{Cost, Split};
 use crate::sys::fork::is_child;
 use crate::waiting::sampling::Ended;
-use std::sync::PoisonError;
 use tricorn_proto::access_log::Record;
 
 impl Engine {
@@ -127,26 +126,21 @@ impl Engine {
 }
 
 impl Shared {
-    /// The exchange goes to the application. A full barrier, see `Slot::enter`.
+    /// The exchange goes to the application, with its id, and it is noted how long it has waited.
     #[inline]
-    pub fn begin_call(&self, slot: usize, exchange: &mut Exchange) {
+    pub fn begin_call(&self, core: &mut Core, slot: usize, exchange: &mut Exchange) {
         exchange.slot = slot;
-        exchange.lane.begin_lease(slot, &exchange.request.counted, &self.lost);
+        exchange.lane.begin_lease(slot, &exchange.request.counted, core.leases.take());
         if self.config.request_timeout > 0 {
             self.waiting.slots[slot].lateness.reset();
             exchange.claim_reply(&self.waiting.slots[slot].claim);
         }
-        self.waiting.slots[slot].enter();
-    }
-
-    /// The exchange gets its id, and it is noted how long it waited for the application.
-    #[inline]
-    pub fn assign_id(&self, exchange: &mut Exchange) {
-        if let Some(ids) = &self.ids {
-            exchange.request.identify(&mut ids.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(ids) = &mut core.ids {
+            exchange.request.identify(ids);
             exchange.lane.output().name_claim(exchange.request.reply.request_id());
         }
         exchange.timing.queue = exchange.timing.started.saturating_sub(exchange.request.times.waits_since);
+        self.waiting.slots[slot].enter();
     }
 
     /// Lets others know what the thread is at; not under the baton, for only this thread's entry is written.
@@ -167,8 +161,9 @@ impl Shared {
 
     /// The application is done with an exchange: its call is over, and its connection the reactor's again.
     #[inline]
-    pub fn take_back(&self, core: &mut Core, exchange: Box<Exchange>, now: u64) {
+    pub fn take_back(&self, core: &mut Core, mut exchange: Box<Exchange>, now: u64) {
         self.end_call(core, exchange.slot, self.count_route(&exchange));
+        core.leases.give_back(exchange.lane.end_lease());
         core.reactor.finish(exchange, now);
     }
 

@@ -18,7 +18,7 @@ pub mod taken;
 
 use crate::clock::{self, WallText};
 use crate::config::{Config, Failpoint, MaxConcurrency};
-use crate::exchange::lost::Lost;
+use crate::exchange::lost::{Leases, Lost};
 use crate::exchange::outbox::SharedBytes;
 use crate::exchange::responses::Responses;
 use crate::exchange::{Exchange, Sent};
@@ -82,7 +82,8 @@ impl Engine {
         poller.add_wake(waiting.kick.as_fd(), WAKE)?;
         board.begin(config.threads);
         let responses = Responses::new(board);
-        let core = Core::new(Reactor::new(Surroundings {
+        let lost = Arc::new(Lost::new(waiting.alarm.clone()));
+        let reactor = Reactor::new(Surroundings {
             config: config.clone(),
             board,
             poller: poller.clone(),
@@ -93,16 +94,15 @@ impl Engine {
             sleeper: waiting.sleeper.clone(),
             callers: waiting.callers(),
             load: responses.load.clone(),
-        }));
-        let ids = config.request_id.then(|| Mutex::new(request_id::Maker::new(random_seed())));
+        });
+        let ids = config.request_id.then(|| request_id::Maker::new(random_seed()));
         let shared = Shared {
-            lost: Arc::new(Lost::new(waiting.alarm.clone())),
-            ids,
             waiting,
             responses,
             config,
             board,
-            baton: Baton::new(core),
+            baton: Baton::new(Core::new(reactor, Leases::of(lost.clone()), ids)),
+            lost,
             poller,
             logs,
             has_admin: AtomicBool::new(false),
@@ -255,13 +255,12 @@ impl Engine {
         };
         shared.queued.store(core.reactor.queued(), Ordering::Relaxed);
         let slot = shared.waiting.take_slot(&mut core.free_slots, slot);
-        shared.begin_call(slot, &mut exchange);
+        shared.begin_call(core, slot, &mut exchange);
         exchange.lane.output_mut().may_hold(core.gathers_answers());
         if shared.waiting.calls_hold_threads() && core.is_blocking() && core.polling.is_none() {
             shared.leave_watch(core);
         }
         drop(guard);
-        shared.assign_id(&mut exchange);
         shared.publish_call(&exchange);
         shared.waiting.call_began(slot, exchange.timing.started);
         Wake::Request(exchange)

@@ -15,8 +15,7 @@ use rustix::io;
 use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
-use tricorn_proto::peer::request_id;
+use std::sync::{Arc, OnceLock};
 
 pub(crate) struct Shared {
     pub config: Arc<Config>,
@@ -24,8 +23,6 @@ pub(crate) struct Shared {
     pub baton: Baton,
     pub poller: Arc<Poller>,
     pub logs: Arc<Logs>,
-    /// With `request_id`: makes those that no client gave.
-    pub ids: Option<Mutex<request_id::Maker>>,
     /// What threads, hub and monitor show one another.
     pub waiting: Waiting,
     /// What responses hold that their clients have not taken.

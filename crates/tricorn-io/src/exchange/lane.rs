@@ -53,14 +53,14 @@ impl Lane {
 
     /// The call in this slot begins: what it has of the reactor's goes back there, whatever becomes of the exchange.
     #[inline]
-    pub fn begin_lease(&mut self, slot: usize, counted: &Counted, lost: &Arc<Lost>) {
+    pub fn begin_lease(&mut self, slot: usize, counted: &Counted, lost: Arc<Lost>) {
         self.lease.begin(slot, counted, lost);
     }
 
-    /// The exchange is given back.
+    /// The exchange is given back; with what [`Lane::begin_lease`] was given.
     #[inline]
-    pub fn end_lease(&mut self) {
-        self.lease.end();
+    pub fn end_lease(&mut self) -> Option<Arc<Lost>> {
+        self.lease.end()
     }
 
     #[inline]

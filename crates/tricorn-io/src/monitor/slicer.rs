@@ -133,16 +133,18 @@ mod tests {
         hub.at.mark_calls_with(Marks { state: &raw const current as u64, context: 0, variable: 0 });
         hub.at.knows(1, ours);
         hub.at.knows(2, 0xdef0);
+        let began = clock::now();
         let mut slicer = slicer(&hub, board);
         std::thread::sleep(Duration::from_millis(20));
         slicer.look(&hub, board, clock::now());
         current.store(another, Relaxed); // another one's, of which nothing is known
         slicer.look(&hub, board, clock::now());
+        let length = clock::now() - began;
         std::thread::sleep(Duration::from_millis(20));
         slicer.look(&hub, board, clock::now());
         let split = hub.slices.take(1, 8).expect("a split");
         let whole = split.computed + split.blocked + split.delayed;
-        assert!(split.blocked >= 15 * MILLI && whole < 40 * MILLI, "{split:?}");
+        assert!(split.blocked >= 15 * MILLI && whole <= length, "{split:?} of {length}");
         assert_eq!((hub.slices.take(1, 8), hub.slices.take(2, 9)), (None, None));
     }
 
@@ -151,8 +153,11 @@ mod tests {
         let (hub, board) = hub();
         hub.at.begins(Some(0));
         let mut slicer = slicer(&hub, board);
-        std::thread::sleep(Duration::from_millis(10));
-        slicer.look(&hub, board, clock::now());
+        // What a look waits for the processor behind its reading of the clock is taken from what it finds.
+        for _ in 0..4 {
+            std::thread::sleep(Duration::from_millis(10));
+            slicer.look(&hub, board, clock::now());
+        }
         hub.at.begins(None);
         slicer.look(&hub, board, clock::now());
         assert!(hub.slices.take(0, 7).is_some_and(|split| split.blocked >= 5 * MILLI));

@@ -148,7 +148,7 @@ impl Reactor {
         }
         let outgoing = Outgoing::new(rest, Then::End, stream);
         self.deadlines.enter(token, &mut conn.phase, Change::Left(Box::new(outgoing)), now);
-        self.flush(token, false);
+        self.flush(token, false, now);
     }
 
     /// The worker ends while the call is under way: the client gets what the application has sent so far, as far as the socket takes it.

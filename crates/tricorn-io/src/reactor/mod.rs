@@ -332,7 +332,7 @@ impl Reactor {
                 self.read(event.token)
             }
             Phase::Flushing(_) => {
-                self.flush(event.token, event.error);
+                self.flush(event.token, event.error, clock::now());
                 None
             }
             Phase::Bridged(_) => {
@@ -407,7 +407,7 @@ impl Reactor {
                 None
             }
             Phase::Flushing(_) => {
-                self.flush(token, false);
+                self.flush(token, false, clock::now());
                 None
             }
             Phase::Bridged(_) => {

@@ -100,7 +100,7 @@ impl Reactor {
             match self.fill(token)? {
                 Fill::Bytes(count) => {
                     taken += count;
-                    now = clock::now();
+                    now = self.work.time();
                 }
                 Fill::Dry => {
                     self.await_more(token, now);

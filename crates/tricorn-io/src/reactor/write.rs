@@ -35,6 +35,7 @@ impl Reactor {
         let (link, sent, hold) = (output.link(), output.sent(), output.is_held_back());
         let Returned { id, stream, mut outbox, mut spent, mut request, attachment, receiver, timing } =
             exchange.into_returned();
+        self.work.it_is(now);
         self.admission.capacity_mut().ended();
         self.count(&timing, sent, &request, now);
         self.chores.spent.append(&mut spent);
@@ -70,11 +71,7 @@ impl Reactor {
         match (link.loss(), outbox.is_empty()) {
             _ if elsewhere => self.close(token),
             (Some(loss), _) => {
-                match loss {
-                    Loss::Gone => self.board.add(Word::ClientGone, 1),
-                    Loss::TimedOut => self.board.add(Word::WriteTimeouts, 1),
-                    Loss::AnsweredFor => {}
-                }
+                self.count_loss(loss);
                 self.chores.end(&mut outbox);
                 self.close(token);
             }
@@ -91,7 +88,7 @@ impl Reactor {
                     self.hold(token, now);
                 } else {
                     // Room that came while the exchange had the socket made its edge then, and makes no other.
-                    self.flush(token, false);
+                    self.flush(token, false, now);
                 }
             }
         }
@@ -124,8 +121,11 @@ impl Reactor {
 
     /// Sends the answers that were held back, one after another.
     pub fn send_held(&mut self) {
-        while let Some(token) = self.work.next_held() {
-            self.flush(token, false);
+        if self.work.has_held() {
+            let now = self.work.time();
+            while let Some(token) = self.work.next_held() {
+                self.flush(token, false, now);
+            }
         }
     }
 
@@ -152,6 +152,15 @@ impl Reactor {
         }
         if let Some(nanos) = timing.gil() {
             board.observe_gil(nanos);
+        }
+    }
+
+    #[cold]
+    fn count_loss(&self, loss: Loss) {
+        match loss {
+            Loss::Gone => self.board.add(Word::ClientGone, 1),
+            Loss::TimedOut => self.board.add(Word::WriteTimeouts, 1),
+            Loss::AnsweredFor => {}
         }
     }
 
@@ -205,7 +214,9 @@ impl Reactor {
         }
     }
 
-    pub(super) fn flush(&mut self, token: Token, broken: bool) {
+    /// `now`: the time, or that of a moment ago; the deadlines of what comes next count from then.
+    pub(super) fn flush(&mut self, token: Token, broken: bool, now: u64) {
+        self.work.time_goes_by();
         let Some(conn) = self.conns.get_mut(token) else { return };
         let (Some(outgoing), Some(stream)) = (conn.phase.get_mut().outgoing(), &mut conn.stream) else { return };
         if outgoing.note_event() {
@@ -232,7 +243,7 @@ impl Reactor {
         if !conn.is_admin() {
             self.board.add(Word::BytesOut, sent);
         }
-        self.flushed(token, result, broken);
+        self.flushed(token, result, broken, now);
     }
 
     /// The thread that sends files gives the rest of a reply back, if there is one. Whether it did.
@@ -249,12 +260,12 @@ impl Reactor {
             return true;
         };
         let HadEvent(again) = outgoing.give_back(outbox);
-        self.flushed(token, flush.filter(|flush| !(again && *flush == Flush::Blocked)), false);
+        self.flushed(token, flush.filter(|flush| !(again && *flush == Flush::Blocked)), false, clock::now());
         true
     }
 
     /// `result`: what came of sending; `None`: more can be sent.
-    fn flushed(&mut self, token: Token, result: Option<Flush>, broken: bool) {
+    fn flushed(&mut self, token: Token, result: Option<Flush>, broken: bool, now: u64) {
         let Some(result) = result else {
             self.later(token);
             return;
@@ -265,7 +276,7 @@ impl Reactor {
                 self.chores.files.extend(outgoing.outbox.take_overflow());
                 self.extra.closed(outgoing.release_file());
                 let then = outgoing.then;
-                self.go_on(token, then, clock::now());
+                self.go_on(token, then, now);
             }
             Flush::Blocked if !broken => {}
             Flush::Blocked | Flush::Gone => {

@@ -11,6 +11,7 @@ pub mod memory;
 pub mod poll;
 pub mod processor;
 mod random;
+pub mod seat;
 mod signal_stack;
 pub mod signals;
 mod sigpipe;

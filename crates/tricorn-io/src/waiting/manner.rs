@@ -132,9 +132,16 @@ impl Waiting {
     /// A call is noted in its slot and on the scoreboard: the monitor is to see it.
     #[inline]
     pub fn call_began(&self, slot: usize, started: u64) {
+        if let Manner::Hub(hub) = &self.manner {
+            self.hub_began(hub, slot, started);
+        }
+        // A thread that looks after calls, and slept, or was about to, when this call was not there yet does not know when to
+        // look at it: the event that brought the request may be taken by now, and no other follows. Either it sees the call,
+        // or this sees it lying down.
+        fence(Ordering::SeqCst);
         match &self.manner {
             Manner::Threads => self.wake_monitor(),
-            Manner::Hub(hub) => self.hub_began(hub, slot, started),
+            Manner::Hub(_) => self.sleeper.wake_by(started.saturating_add(self.look_after())),
         }
         self.sampling.began(started);
     }
@@ -148,10 +155,6 @@ impl Waiting {
             let call = self.slots[slot].calls();
             hub.began().push_back(Began { slot, call, started });
         }
-        // A monitor that slept, or was about to, when this call was not there yet does not know when to look at it: the event
-        // that brought the request may be taken by now, and no other follows.
-        fence(Ordering::SeqCst);
-        self.sleeper.wake_by(started.saturating_add(self.look_after()));
     }
 
     /// How long after its beginning a call is to be looked at for the first time.

@@ -80,15 +80,22 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// A full barrier: the monitor's "may I sleep?" and this must not pass each other.
+    /// Under the baton. The barrier that the monitor's "may I sleep?" needs comes later, in `Waiting::call_began`.
     #[inline]
     pub fn enter(&self) {
-        self.calls.fetch_add(1, Ordering::SeqCst);
+        self.step();
     }
 
+    /// Under the baton.
     #[inline]
     pub fn leave(&self) {
-        self.calls.fetch_add(1, Ordering::Release);
+        self.step();
+    }
+
+    /// No other thread writes: an addition that is atomic would cost 5 ns.
+    #[inline]
+    fn step(&self) {
+        self.calls.store(self.calls.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
     }
 
     pub fn calls(&self) -> u32 {

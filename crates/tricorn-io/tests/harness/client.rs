@@ -77,6 +77,7 @@ impl<S: Read + Write> Client<S> {
                 count > 0
             }
             Err(error) if error.kind() == ErrorKind::ConnectionReset => false,
+            Err(error) if error.kind() == ErrorKind::Interrupted => self.more(),
             Err(error) => panic!("nothing to read: {error}; so far {:?}", String::from_utf8_lossy(&self.buffer)),
         }
     }

@@ -165,6 +165,7 @@ fn beyond_the_memory_for_unfinished_heads_the_longest_are_refused() {
         send_half_a_head(&server, client, 60);
         assert!(server.get(Word::HeadBytes) <= most as u64);
     }
+    assert_eq!(server.connect().get("/").status, 200, "what was to be refused is");
     let refused = server.get(Word::HeadsShed);
     assert!(refused >= 14, "{refused} were refused");
     until("it is told", || server.notices().iter().any(|notice| notice.text.contains("head_buffer_total")));

@@ -5,7 +5,6 @@
 use super::send;
 use super::wait::Wait;
 use crate::functions::{Arguments, Definition, enter_with};
-use crate::holders::is_ours_alone;
 use crate::sync::lock;
 use crate::text::as_latin1;
 use pyo3::exceptions::{PyAssertionError, PyRuntimeError, PyTypeError, PyValueError};
@@ -13,9 +12,10 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 use std::os::fd::{IntoRawFd, RawFd};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use tricorn_io::tls::Facts;
-use tricorn_io::{Engine, Exchange, Sent, Taken};
+use tricorn_io::{Engine, Exchange, Seat, Sent, Taken};
 use tricorn_proto::response::Fault;
 
 /// Where an exchange is while the application runs. A method that writes takes it out and puts it back.
@@ -23,45 +23,45 @@ use tricorn_proto::response::Fault;
 pub struct Handle {
     engine: Arc<Engine>,
     wait: Arc<Wait>,
-    place: Mutex<Place>,
-    back: Condvar,
-}
-
-#[derive(Default)]
-struct Place {
-    exchange: Option<Box<Exchange>>,
-    /// A thread or greenlet waits for it to come back; without this each return would cost a system call.
-    awaited: bool,
+    exchange: Seat<Exchange>,
+    /// A thread or greenlet waits for the exchange to come back. It says so, and then looks once more: either it finds the
+    /// exchange, or who puts it back finds this.
+    awaited: AtomicBool,
     /// The event that a greenlet waits for.
-    event: Option<Py<PyAny>>,
+    event: Mutex<Option<Py<PyAny>>>,
+    back: Condvar,
     /// What `start_response` returns.
-    write: Option<Py<PyAny>>,
+    write: Mutex<Option<Py<PyAny>>>,
 }
 
 impl Handle {
     /// With its `write`, which serves request after request. The two hold one another until `forget_write`.
-    pub fn new(py: Python<'_>, engine: Arc<Engine>, wait: Arc<Wait>) -> PyResult<Py<Handle>> {
-        let handle = Bound::new(py, Handle { engine, wait, place: Mutex::default(), back: Condvar::new() })?;
+    pub fn new(py: Python<'_>, engine: Arc<Engine>, wait: Arc<Wait>) -> PyResult<(Py<Handle>, Py<PyAny>)> {
+        let handle = Handle {
+            engine,
+            wait,
+            exchange: Seat::default(),
+            awaited: AtomicBool::new(false),
+            event: Mutex::default(),
+            back: Condvar::new(),
+            write: Mutex::default(),
+        };
+        let handle = Bound::new(py, handle)?;
         let write = WRITE.bind(&handle)?;
-        handle.get().place().write = Some(write);
-        Ok(handle.unbind())
+        *lock(&handle.get().write) = Some(write.clone_ref(py));
+        Ok((handle.unbind(), write))
     }
 
     fn write_function(&self, this: &Bound<'_, Handle>) -> PyResult<Py<PyAny>> {
-        match &self.place().write {
+        match &*lock(&self.write) {
             Some(write) => Ok(write.clone_ref(this.py())),
             None => WRITE.bind(this),
         }
     }
 
-    /// Whether the application has let go of `write`.
-    pub fn is_unused(&self) -> bool {
-        self.place().write.as_ref().is_some_and(|write| is_ours_alone(write, 1))
-    }
-
     /// The handle and `write` hold one another no longer.
     pub fn forget_write(&self) {
-        let write = self.place().write.take();
+        let write = lock(&self.write).take();
         drop(write); // behind the lock: with it the handle may go
     }
 
@@ -79,94 +79,97 @@ impl Handle {
         &self.wait
     }
 
-    fn place(&self) -> MutexGuard<'_, Place> {
-        lock(&self.place)
+    #[inline]
+    pub fn put(&self, exchange: Box<Exchange>) {
+        self.exchange.put(exchange);
+        if self.awaited.load(Ordering::SeqCst) {
+            self.tell_waiting();
+        }
     }
 
-    pub fn put(&self, py: Python<'_>, exchange: Box<Exchange>) {
-        let mut place = self.place();
-        place.exchange = Some(exchange);
-        if std::mem::take(&mut place.awaited) {
+    #[cold]
+    fn tell_waiting(&self) {
+        let event = {
+            let mut event = lock(&self.event);
+            self.awaited.store(false, Ordering::SeqCst);
             self.back.notify_all();
-        }
-        let event = place.event.take();
-        drop(place);
-        if let Some(event) = event
-            && let Err(error) = event.call_method0(py, pyo3::intern!(py, "set"))
-        {
-            error.write_unraisable(py, None);
+            event.take()
+        };
+        if let Some(event) = event {
+            Python::attach(|py| {
+                if let Err(error) = event.call_method0(py, pyo3::intern!(py, "set")) {
+                    error.write_unraisable(py, None);
+                }
+            });
         }
     }
 
+    #[inline]
     pub fn take(&self) -> Option<Box<Exchange>> {
-        self.place().exchange.take()
+        self.exchange.take()
     }
 
     /// Waits for a thread of the application, or a greenlet, that is still writing.
+    #[inline]
     pub fn take_back(&self, py: Python<'_>) -> Box<Exchange> {
-        if let Some(exchange) = self.take() {
-            return exchange;
-        }
+        self.take().unwrap_or_else(|| self.await_return(py))
+    }
+
+    #[cold]
+    fn await_return(&self, py: Python<'_>) -> Box<Exchange> {
         if let Wait::Hub(hub) = &*self.wait {
             loop {
-                // A kill of this greenlet while it waits here ends a request that is over.
-                let _ = hub.event(py).and_then(|event| {
-                    self.place().event = Some(event.clone().unbind());
-                    event.call_method0(pyo3::intern!(py, "wait"))
-                });
+                let event = hub.event(py);
+                if let Ok(event) = &event {
+                    *lock(&self.event) = Some(event.clone().unbind());
+                    self.awaited.store(true, Ordering::SeqCst);
+                }
                 if let Some(exchange) = self.take() {
                     return exchange;
                 }
+                // A kill of this greenlet while it waits here ends a request that is over.
+                let _ = event.and_then(|event| event.call_method0(pyo3::intern!(py, "wait")));
             }
         }
         py.detach(|| {
-            let mut place = self.place();
+            let mut waiting = lock(&self.event);
             loop {
-                if let Some(exchange) = place.exchange.take() {
+                self.awaited.store(true, Ordering::SeqCst);
+                if let Some(exchange) = self.take() {
                     return exchange;
                 }
-                place.awaited = true;
-                place = self.back.wait(place).unwrap_or_else(PoisonError::into_inner);
+                waiting = self.back.wait(waiting).unwrap_or_else(PoisonError::into_inner);
             }
         })
     }
 
-    /// Works on the exchange where it lies; `None`: the request is over. `work` neither blocks nor runs Python code: that may
-    /// come back here, or give up the GIL to a thread that waits for this lock.
+    /// Works on the exchange; `None`: the request is over. `work` neither blocks nor runs Python code, which would not find the
+    /// exchange here.
+    #[inline]
     pub fn with<T>(&self, work: impl FnOnce(&mut Exchange) -> T) -> Option<T> {
-        self.place().exchange.as_mut().map(|exchange| work(exchange))
+        let mut lent = Lent { handle: self, exchange: Some(self.take()?) };
+        lent.exchange.as_deref_mut().map(work)
     }
 
     /// The application has yielded something that is not written: it is not stuck.
     pub fn progressed(&self) {
-        if let Some(exchange) = self.place().exchange.as_ref() {
-            self.engine.progressed(exchange);
-        }
+        self.with(|exchange| self.engine.progressed(exchange));
     }
 
     pub fn duplicate_socket(&self) -> Result<RawFd, String> {
-        match self.place().exchange.as_ref() {
-            Some(exchange) => {
-                let fd = exchange.lane.descriptor().duplicate();
-                fd.map(IntoRawFd::into_raw_fd).map_err(|error| error.to_string())
-            }
-            None => Err("it is closed or serves another request".into()),
-        }
+        let fd = self.with(|exchange| exchange.lane.descriptor().duplicate()).ok_or(ELSEWHERE)?;
+        fd.map(IntoRawFd::into_raw_fd).map_err(|error| error.to_string())
     }
 
     /// What is known of the client's session; `None`: it is a plain connection.
     pub fn facts(&self) -> Result<Option<Arc<Facts>>, String> {
-        match self.place().exchange.as_ref() {
-            Some(exchange) => Ok(exchange.facts().cloned()),
-            None => Err("it is closed or serves another request".into()),
-        }
+        self.with(|exchange| exchange.facts().cloned()).ok_or_else(|| ELSEWHERE.into())
     }
 
     /// The socket is the application's from now on; with what was read behind the request.
     pub fn take_socket(&self) -> Result<Taken, String> {
-        let mut place = self.place();
-        let exchange = place.exchange.as_mut().ok_or("it is closed or serves another request")?;
-        self.engine.let_go(exchange).map_err(|error| error.to_string())
+        let taken = self.with(|exchange| self.engine.let_go(exchange)).ok_or(ELSEWHERE)?;
+        taken.map_err(|error| error.to_string())
     }
 
     fn start_response(
@@ -199,7 +202,7 @@ impl Handle {
         } else {
             Err(PyAssertionError::new_err("write was called before start_response"))
         };
-        self.put(py, exchange);
+        self.put(exchange);
         outcome
     }
 
@@ -220,6 +223,24 @@ impl Handle {
         outcome.unwrap_or(Err(Wrong::Over)).map_err(Wrong::into_error)
     }
 }
+
+/// The exchange while `with` works on it. It goes back even if that panics: the call's end waits for it.
+struct Lent<'h> {
+    handle: &'h Handle,
+    exchange: Option<Box<Exchange>>,
+}
+
+impl Drop for Lent<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(exchange) = self.exchange.take() {
+            self.handle.put(exchange);
+        }
+    }
+}
+
+/// Why what an application asks of its socket is not there.
+const ELSEWHERE: &str = "it is closed or serves another request";
 
 /// The headers as a list, which can be gone through without running Python code.
 fn as_list<'py>(headers: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {

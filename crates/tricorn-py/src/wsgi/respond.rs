@@ -77,7 +77,7 @@ impl<'py> Response<'_, 'py> {
         } else {
             Err(PyAssertionError::new_err("the application yielded a body before it called start_response"))
         };
-        handle.put(self.handle.py(), exchange);
+        handle.put(exchange);
         outcome
     }
 

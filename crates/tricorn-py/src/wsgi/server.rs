@@ -53,6 +53,7 @@ impl WsgiGateway {
 /// What is given to the application per request and, if it kept nothing of it, given to it again.
 struct CallObjects {
     handle: Py<Handle>,
+    write: Py<PyAny>,
     start_response: Py<PyAny>,
     early_hints: Py<PyAny>,
     socket: Py<RequestSocket>,
@@ -71,7 +72,7 @@ impl CallObjects {
         engine: &Arc<Engine>,
         wait: &Arc<Wait>,
     ) -> PyResult<CallObjects> {
-        let handle = Handle::new(py, engine.clone(), wait.clone())?;
+        let (handle, write) = Handle::new(py, engine.clone(), wait.clone())?;
         let early_hints = handle::early_hints(py, &handle)?;
         let socket = Py::new(py, RequestSocket::new(handle.clone_ref(py)))?;
         let template = maker.template(gateway.base_environ.bind(py))?;
@@ -79,14 +80,14 @@ impl CallObjects {
         template.set_item("gunicorn.socket", &socket)?;
         template.set_item("wsgi.input", Py::new(py, EmptyInput)?)?;
         let start_response = handle::start_response(py, &handle)?;
-        Ok(CallObjects { handle, start_response, early_hints, socket, template: Some(template.unbind()) })
+        Ok(CallObjects { handle, write, start_response, early_hints, socket, template: Some(template.unbind()) })
     }
 
-    /// Whether the application kept none of it. The holders: these objects, the template, and for the handle its three users
-    /// and `write`.
+    /// Whether the application kept none of it. The holders: these objects, the template, the handle of `write`, and for the
+    /// handle its three users and `write`.
     fn is_unused(&self, py: Python<'_>) -> bool {
         self.socket.get().is_unused(py)
-            && self.handle.get().is_unused()
+            && is_ours_alone(&self.write, 2)
             && is_ours_alone(&self.start_response, 1)
             && is_ours_alone(&self.early_hints, 2)
             && is_ours_alone(&self.socket, 2)
@@ -270,7 +271,7 @@ impl Server {
         if self.context.is_some() {
             self.engine.knows_call_by(slot, context.address());
         }
-        objects.handle.get().put(py, exchange);
+        objects.handle.get().put(exchange);
         Ok(Begun { objects, context, environ: environ.unbind(), token: None, slot })
     }
 

@@ -25,7 +25,7 @@ use crate::waiting::sleeper::Sleeper;
 use counts::{Counts, ONE_IN};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use tricorn_doctor::PyFrame;
@@ -96,12 +96,11 @@ impl Sampling {
         })
     }
 
-    /// A call has begun, and stands on the scoreboard.
+    /// A call has begun, and stands on the scoreboard; with a full barrier since: a sampler that does not see the call is seen
+    /// by it lying down.
     #[inline]
     pub fn began(&self, started: u64) {
         if self.after > 0 {
-            // The sampler that does not see the call is seen by it lying down.
-            fence(Ordering::SeqCst);
             self.sleeper.wake_by(started.saturating_add(self.after));
         }
     }
