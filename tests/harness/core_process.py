@@ -39,6 +39,8 @@ def application(environ: dict[str, Any], start_response: StartResponse) -> Itera
             spin(seconds)
         case "/held":
             hold_the_gil(seconds)
+        case "/deaf":
+            be_deaf(seconds)
         case "/stubborn":
             stay(seconds)
         case "/hint":
@@ -73,6 +75,15 @@ def hold_the_gil(seconds: float) -> None:
     c.pthread_mutex_lock(lock)
     end = time.time() + seconds
     c.pthread_mutex_timedlock(lock, (ctypes.c_long * 2)(int(end), int(end % 1 * 1e9)))
+
+
+def be_deaf(seconds: float) -> None:
+    """As a thread that gets no processor: it takes a signal late, and then goes on for as long."""
+    signals = [watch.STACK_SIGNAL] if watch.STACK_SIGNAL else []
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    time.sleep(seconds)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+    time.sleep(seconds)
 
 
 def stay(seconds: float) -> None:

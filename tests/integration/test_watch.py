@@ -158,6 +158,18 @@ def test_a_stuck_call_is_told_with_its_stack_whatever_it_is_stuck_in(
     assert len(process.hear(Stuck)) == 1, "told once"
 
 
+@pytest.mark.parametrize(("seconds", "is_told"), [(1, True), (4, False)])
+def test_a_thread_that_gets_no_processor_has_more_time_to_tell_its_stack_and_not_for_ever(
+    start: Any, seconds: int, is_told: bool
+) -> None:
+    process = start("sync", timeout=0.3)
+    with process.ask(f"/deaf?{seconds}") as wire:
+        (stuck,) = process.hear(Stuck)
+        assert any(line.endswith(" in be_deaf") for line in stuck.stack) is is_told, stuck.stack
+        assert process.requests(), "it was told while the call lasted"
+        assert wire.reply().status == 200
+
+
 def test_every_thread_that_is_stuck_is_told(start: Any) -> None:
     process = start("gthread", threads=4, timeout=0.3)
     wires = [process.ask("/sleep?2") for _ in range(4)]

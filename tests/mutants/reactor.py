@@ -12,6 +12,22 @@ LIB = f"{CRATE} lib"
 
 REACTOR = (
     Fault(
+        "a_late_stack_is_awaited",
+        "a thread that gets no processor has more time to tell its stack",
+        f"{SRC}/monitor/watchdog.rs",
+        "self.writer.is_some_and(waits)",
+        "false",
+        ("tests/integration/test_watch.py -k has_more_time",),
+    ),
+    Fault(
+        "a_time_is_used_once",
+        "a request's first byte did not come before the clock was read for something else",
+        f"{REACT}/work.rs",
+        "std::mem::take(&mut self.just_now)",
+        "self.just_now",
+        (f"{LIB} reactor::work",),
+    ),
+    Fault(
         "holds_end",
         "a holder of the baton leaves the rest of a crowd to the next",
         f"{REACT}/work.rs",

@@ -295,6 +295,14 @@ WORKERS = (
         ("tests/integration/test_signals.py", "tests/integration/test_timeouts.py", "tests/unit/workers"),
     ),
     Fault(
+        "a_returned_exchange_is_told",
+        "a call that is over goes on when its thread has written the response",
+        "crates/tricorn-py/src/wsgi/handle.rs",
+        "self.awaited.load(Ordering::SeqCst)",
+        "false",
+        ("tests/integration/test_writing_threads.py -k gthread",),
+    ),
+    Fault(
         "last_thread_that_dies",
         "a worker without a thread ends, and leaves no client waiting for one",
         f"{PACKAGE}/workers/gthread.py",

@@ -18,7 +18,7 @@ use crate::config::TICK;
 use crate::engine::shared::Shared;
 use crate::scoreboard::{Cancelled, Word};
 use crate::sys::poll::ready;
-use crate::sys::signals::{self};
+use crate::sys::signals::{self, ThreadId};
 use crate::waiting::hub::Began;
 use crate::waiting::lateness::Lateness;
 use crate::waiting::progress::Silence;
@@ -28,8 +28,9 @@ use rustix::fd::AsFd;
 use rustix::io;
 use std::collections::VecDeque;
 
-/// How long a thread may take to write its stack.
+/// How long a thread may take to write its stack. One that did not even begin, for want of a processor, gets more.
 const STACK_TIME: u64 = 200 * MILLI;
+const LONGEST_STACK_TIME: u64 = 2000 * MILLI;
 /// Most lines that wait.
 const NOTICES: usize = 32;
 /// How long a call that is over `request_timeout` may take to clean up before its client is answered without it.
@@ -44,8 +45,8 @@ pub struct Watchdog {
     reports: VecDeque<Report>,
     /// Lines that wait until the pipe takes them.
     notices: VecDeque<Vec<u8>>,
-    /// The report whose stack is being written, and when it is over.
-    open: Option<(usize, u64)>,
+    /// The report whose stack is being written.
+    open: Option<Open>,
     retired: bool,
     /// When the process last went on after a pause (see [`Watchdog::resume`]).
     resumed: u64,
@@ -59,6 +60,31 @@ struct Watched {
     late: Option<u64>,
     answered: bool,
     stuck: bool,
+}
+
+struct Open {
+    slot: usize,
+    /// The thread that was asked for its stack; `None`: none could be.
+    writer: Option<ThreadId>,
+    since: u64,
+    /// When it is looked at again.
+    due: u64,
+}
+
+impl Open {
+    /// Whether there is no more to wait for. A pause of the process, or threads that want the processor too, may keep the writer
+    /// from its signal.
+    fn is_over(&mut self, now: u64) -> bool {
+        if now < self.due {
+            return false;
+        }
+        let waits = |thread| signals::stack_signal().is_some_and(|signal| signals::is_pending(thread, signal));
+        if self.writer.is_some_and(waits) && now < self.since + LONGEST_STACK_TIME {
+            self.due = now + STACK_TIME;
+            return false;
+        }
+        true
+    }
 }
 
 struct Report {
@@ -282,8 +308,8 @@ impl Watchdog {
 
     /// Ends the report that is open, or begins the next one. A pipe that is full is asked again at the next tick.
     fn report(&mut self, shared: &Shared, now: u64) {
-        if let Some((slot, end)) = self.open {
-            if now < end || !tell(shared, format!("stuck-end {slot}\n").as_bytes()) {
+        if let Some(open) = &mut self.open {
+            if !open.is_over(now) || !tell(shared, format!("stuck-end {}\n", open.slot).as_bytes()) {
                 return;
             }
             self.open = None;
@@ -303,11 +329,10 @@ impl Watchdog {
             // As far as the pipe takes it: a stack without its end is better than none.
             stack.split_inclusive(|byte| *byte == b'\n').all(|line| tell(shared, line));
         }
-        let asked = shared
-            .waiting
-            .thread_of(*slot, *of)
-            .is_some_and(|thread| signals::stack_signal().is_some_and(|signal| signals::send(thread, signal)));
-        self.open = Some((*slot, if asked { now + STACK_TIME } else { now }));
+        let asked = |thread: &ThreadId| signals::stack_signal().is_some_and(|signal| signals::send(*thread, signal));
+        let writer = shared.waiting.thread_of(*slot, *of).filter(asked);
+        let due = if writer.is_some() { now + STACK_TIME } else { now };
+        self.open = Some(Open { slot: *slot, writer, since: now, due });
         self.reports.pop_front();
     }
 }

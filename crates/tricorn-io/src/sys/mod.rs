@@ -1,4 +1,4 @@
-//! The only room with `unsafe`: what the operating system offers and the safe wrappers do not.
+//! The only room with `unsafe`: what the operating system offers and the safe wrappers do not, and a pointer (`seat`).
 pub mod channel;
 pub mod fds;
 pub mod files;

@@ -1,6 +1,7 @@
 //! A place for one value that threads take and put back. It costs an atomic exchange each, where a mutex costs two.
 use std::marker::PhantomData;
 use std::ptr::null_mut;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// All of its operations are in one order for all threads, as those of other atomics that are `SeqCst`.
@@ -8,15 +9,13 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 pub struct Seat<T> {
     /// Null while it is empty, else of a `Box`.
     value: AtomicPtr<T>,
-    owns: PhantomData<Box<T>>,
+    /// What threads may do with it is what they may do with that: a value goes from one to another as a whole.
+    like: PhantomData<Mutex<T>>,
 }
-
-// SAFETY: a value goes from one thread to another as a whole; no two see it at a time.
-unsafe impl<T: Send> Sync for Seat<T> {}
 
 impl<T> Default for Seat<T> {
     fn default() -> Seat<T> {
-        Seat { value: AtomicPtr::new(null_mut()), owns: PhantomData }
+        Seat { value: AtomicPtr::new(null_mut()), like: PhantomData }
     }
 }
 

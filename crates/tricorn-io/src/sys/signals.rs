@@ -87,6 +87,20 @@ pub fn send(_thread: ThreadId, _signal: i32) -> bool {
     false
 }
 
+/// Whether a signal that was sent to this thread was not delivered yet (proc(5), SigPnd). It takes some 30 µs to ask.
+#[cfg(target_os = "linux")]
+pub fn is_pending(thread: ThreadId, signal: i32) -> bool {
+    let Ok(status) = std::fs::read_to_string(format!("/proc/self/task/{thread}/status")) else { return false };
+    let set = status.lines().find_map(|line| line.strip_prefix("SigPnd:"));
+    let set = set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok());
+    set.is_some_and(|set| set >> (signal - 1) & 1 == 1)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn is_pending(_thread: ThreadId, _signal: i32) -> bool {
+    false
+}
+
 #[cfg(target_os = "linux")]
 fn is_handled(signal: i32) -> bool {
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
@@ -97,4 +111,28 @@ fn is_handled(signal: i32) -> bool {
         action.assume_init()
     };
     action.sa_sigaction != libc::SIG_DFL && action.sa_sigaction != libc::SIG_IGN
+}
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use super::*;
+
+    extern "C" fn nothing(_: i32) {}
+
+    #[test]
+    fn a_signal_that_a_thread_does_not_take_is_pending() {
+        let signal = libc::SIGRTMIN() + 12;
+        // SAFETY: the handler does nothing; no other test uses this signal.
+        unsafe { libc::signal(signal, nothing as *const () as libc::sighandler_t) };
+        let (is_seen, next) = std::thread::spawn(move || {
+            let this = this_thread();
+            block_others();
+            assert!(!is_pending(this, signal) && send(this, signal));
+            (is_pending(this, signal), is_pending(this, signal + 1))
+        })
+        .join()
+        .expect("a thread");
+        assert_eq!((is_seen, next), (true, false));
+        assert!(!is_pending(0, signal), "no thread");
+    }
 }
