@@ -121,7 +121,8 @@ impl Handle {
             loop {
                 let event = hub.event(py);
                 if let Ok(event) = &event {
-                    *lock(&self.event) = Some(event.clone().unbind());
+                    let before = lock(&self.event).replace(event.clone().unbind());
+                    drop(before); // behind the lock
                     self.awaited.store(true, Ordering::SeqCst);
                 }
                 if let Some(exchange) = self.take() {
