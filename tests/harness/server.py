@@ -331,6 +331,8 @@ class Server:
         if not outlived:
             self.log.join()
             self.out.join()
+        if status:
+            print(f"exit status {status}; the log:\n{self.log.text}")  # a test that fails shows it
         return status
 
     def leftovers(self) -> list[int]:
