@@ -54,7 +54,7 @@ impl Lost {
     }
 }
 
-/// Gives leases their [`Lost`], and takes it back: one that is counted anew for each call costs two atomic operations.
+/// References to [`Lost`] for leases, used again: a new one for each call would cost two atomic operations.
 #[derive(Debug)]
 pub struct Leases {
     lost: Arc<Lost>,

@@ -72,8 +72,7 @@ struct Open {
 }
 
 impl Open {
-    /// Whether there is no more to wait for. A pause of the process, or threads that want the processor too, may keep the writer
-    /// from its signal.
+    /// Whether there is no more to wait for. Other threads that want the processor may keep the writer from its signal.
     fn is_over(&mut self, now: u64) -> bool {
         if now < self.due {
             return false;

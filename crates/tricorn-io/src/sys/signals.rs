@@ -87,7 +87,7 @@ pub fn send(_thread: ThreadId, _signal: i32) -> bool {
     false
 }
 
-/// Whether a signal that was sent to this thread was not delivered yet (proc(5), SigPnd). It takes some 30 µs to ask.
+/// Whether a signal that was sent to this thread was not delivered yet (proc(5), SigPnd). It reads a file of /proc.
 #[cfg(target_os = "linux")]
 pub fn is_pending(thread: ThreadId, signal: i32) -> bool {
     let Ok(status) = std::fs::read_to_string(format!("/proc/self/task/{thread}/status")) else { return false };

@@ -24,8 +24,8 @@ pub struct Handle {
     engine: Arc<Engine>,
     wait: Arc<Wait>,
     exchange: Seat<Exchange>,
-    /// A thread or greenlet waits for the exchange to come back. It says so, and then looks once more: either it finds the
-    /// exchange, or who puts it back finds this.
+    /// A thread or greenlet waits for the exchange to come back. It sets this, and then looks once more: either it finds the
+    /// exchange, or the thread that puts the exchange back finds this set.
     awaited: AtomicBool,
     /// The event that a greenlet waits for.
     event: Mutex<Option<Py<PyAny>>>,
@@ -240,7 +240,7 @@ impl Drop for Lent<'_> {
     }
 }
 
-/// Why what an application asks of its socket is not there.
+/// Why an application gets nothing of its socket.
 const ELSEWHERE: &str = "it is closed or serves another request";
 
 /// The headers as a list, which can be gone through without running Python code.
