@@ -16,6 +16,14 @@ HEALING = "tests/integration/drivers/test_healing.py"
 
 DOCTOR = (
     Fault(
+        "library_loaded_meanwhile",
+        "a library that was loaded during the look is named",
+        f"{SRC}/look.rs",
+        "self.images.renew(maps(self.pid)?);",
+        "let _ = maps(self.pid)?;",
+        (f"{ROOM}/test_waits.py -k during_the_look",),
+    ),
+    Fault(
         "gil_victim_by_address",
         "a thread that waits for the GIL is told from one that waits for a lock",
         f"{SRC}/look.rs",

@@ -25,8 +25,10 @@ impl Images {
         Self { pid, maps, files: HashMap::new() }
     }
 
-    pub fn renew(&mut self, maps: Maps) {
-        self.maps = maps;
+    /// Whether there is other code than before.
+    pub fn renew(&mut self, maps: Maps) -> bool {
+        let before = std::mem::replace(&mut self.maps, maps);
+        !before.code().eq(self.maps.code())
     }
 
     /// How many files were read so far.

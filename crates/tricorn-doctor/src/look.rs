@@ -85,7 +85,6 @@ impl Doctor {
 
     /// The same, with something else to be read at each glance.
     pub fn look_and(&mut self, window: Duration, at_glance: AtGlance<'_>) -> Result<Look, Trouble> {
-        self.images.renew(maps(self.pid)?);
         let before = self.times()?;
         let begin = Instant::now();
         let mut glances = HashMap::new();
@@ -103,6 +102,8 @@ impl Doctor {
             }
         }
         let elapsed = begin.elapsed();
+        // Behind the window: a library that was loaded in it may be what a thread waits in now.
+        self.images.renew(maps(self.pid)?);
         let py_threads = self.python_threads();
         let gils = self.gils(&py_threads);
         let inner = self.inner_numbers(&after);

@@ -81,8 +81,10 @@ impl Doctor {
     }
 
     fn renew_maps(&mut self) {
-        if let Ok(maps) = maps(self.pid) {
-            self.images.renew(maps);
+        let Ok(maps) = maps(self.pid) else { return };
+        if self.images.renew(maps) {
+            // Some may lie in a library that was not known yet.
+            self.leaves.known.clear();
         }
     }
 

@@ -82,9 +82,12 @@ class Patient:
 
         return self.here(fits, name)
 
-    def is_here(self, thread: Thread) -> bool:
+    def runs(self, thread: Thread) -> bool:
         frame = thread["application"]
-        return frame is not None and (frame["file"], frame["line"]) == (str(self.file), self.line)
+        return frame is not None and frame["file"] == str(self.file)
+
+    def is_here(self, thread: Thread) -> bool:
+        return self.runs(thread) and thread["application"]["line"] == self.line
 
 
 def doctor(*words: str) -> subprocess.CompletedProcess[str]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from tests.harness.deadline import until
 from tests.harness.needs import needs
 from tests.harness.postgres import Postgres
 from tests.integration.doctor.patient import Patient, functions
@@ -93,6 +96,38 @@ def test_a_query_names_libpq_and_the_server(tmp_path: Path) -> None:
     assert thread["native"]["library"]["name"] == "libpq"
     assert thread["native"]["library"]["function"].startswith("PQ")
     assert any(function.startswith("PQ") for function in functions(thread))
+
+
+def test_a_library_that_is_loaded_during_the_look_is_named(tmp_path: Path, black_hole: str) -> None:
+    needs("confluent_kafka")
+    code = """
+    import os, sys, time
+    while not os.path.exists(sys.argv[2]):
+        time.sleep(0.01)
+    from confluent_kafka import Producer
+    producer = Producer({"bootstrap.servers": f"127.0.0.1:{sys.argv[1]}", "log_level": 0})
+    producer.produce("topic", b"x")
+    producer.flush(600)  # here
+    """
+    thread = None
+    for window in (1.0, 4.0, 16.0):  # a busy machine imports for longer than a second
+        begin = tmp_path / f"begin-{window}"
+        with Patient(tmp_path, code, black_hole, str(begin)) as patient, ThreadPoolExecutor(1) as pool:
+            until(lambda patient=patient: any(map(patient.runs, patient.look(0.01)["threads"])), "it runs Python code")
+            looker = pool.submit(threading.get_native_id).result()
+            report = pool.submit(patient.look, window)
+            until(lambda looker=looker: _sleeps(looker), "the look is in its window")
+            begin.touch()
+            thread = next(filter(patient.is_here, report.result()["threads"]), None)
+        if thread is not None:
+            break
+    assert thread is not None, "it was not there in any of the windows"
+    assert thread["verdict"] == "BLOCKED_SYSCALL"
+    assert thread["native"]["library"]["name"] == "librdkafka"
+
+
+def _sleeps(tid: int) -> bool:
+    return "nanosleep" in Path(f"/proc/self/task/{tid}/wchan").read_text()
 
 
 def test_a_flush_names_librdkafka(tmp_path: Path, black_hole: str) -> None:
