@@ -22,7 +22,6 @@ __all__ = [
     "LoopServer",
     "PageReader",
     "RequestFactory",
-    "ResponseEnds",
     "Route",
     "RoutePages",
     "RunningRequest",
@@ -682,21 +681,6 @@ class TransportGateway:
         sent, micros)` are called around each request, as of ASGI."""
 
 @final
-class ResponseEnds:
-    """Keeps the place of a protocol's access logger (`aiohttp.abc.AbstractAccessLogger`), which its transport takes.
-
-    aiohttp logs a response when the handler is done with it, and nothing else says that to a transport. A handler that
-    writes less than its Content-Length leaves aiohttp waiting for the next request, and the client for the rest. The
-    access log itself is the server's.
-    """
-
-    def __new__(cls, _logger: object, _format: object) -> ResponseEnds: ...
-    @property
-    def enabled(self) -> bool: ...
-    def log(self, _request: object, _response: object, _time: float) -> None:
-        """Not called: no request comes before the transport does."""
-
-@final
 class RequestFactory:
     """Makes requests of aiohttp that their transports know, which ask them for their routes (`route_metrics`)."""
 
@@ -713,11 +697,8 @@ class Transport:
     def write_file(self, descriptor: int, offset: int, count: int) -> bool:
         """Sends a piece of a file as the next of the body; false if the response has no place for it."""
 
-    def log(self, _request: object, _response: object, _time: float) -> None:
-        """The handler is done with its response: one that is shorter than its Content-Length is cut off, and logged.
-
-        So an access logger of aiohttp is told (`aiohttp.abc.AbstractAccessLogger.log`).
-        """
+    def response_ended(self) -> None:
+        """The handler is done with its response: one that is shorter than its Content-Length is cut off, and logged."""
 
     def close(self) -> None: ...
     def abort(self) -> None: ...

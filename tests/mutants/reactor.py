@@ -155,8 +155,8 @@ REACTOR = (
         "ends_in_silence",
         "the end of a connection wakes no loop",
         "crates/tricorn-py/src/transport/connection.rs",
-        "if self.ground.shared.beginning.slot().is_none() {",
-        "if false {",
+        "if self.ground.end(py, exchange, ending) {",
+        "if self.ground.end(py, exchange, ending) && false {",
         ("tests/integration/test_wake_ups.py -k no_loop",),
     ),
     Fault(

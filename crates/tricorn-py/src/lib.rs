@@ -112,7 +112,7 @@ mod _core {
     #[pymodule_export]
     use crate::tls::{check_tls, publish_tls, suite_names, tls_page_bytes};
     #[pymodule_export]
-    use crate::transport::{RequestFactory, ResponseEnds, Transport, TransportGateway};
+    use crate::transport::{RequestFactory, Transport, TransportGateway};
     #[pymodule_export]
     use crate::wsgi::{BodySource, WsgiGateway};
     use pyo3::prelude::{Bound, PyModule, PyModuleMethods, PyResult};

@@ -37,6 +37,16 @@ impl Reporter {
         Reporter { engine, on_error, on_notice, pid: std::process::id() }
     }
 
+    /// The same once more.
+    pub fn clone_ref(&self, py: Python<'_>) -> Reporter {
+        Reporter {
+            engine: self.engine.clone(),
+            on_error: self.on_error.clone_ref(py),
+            on_notice: self.on_notice.as_ref().map(|on_notice| on_notice.clone_ref(py)),
+            pid: self.pid,
+        }
+    }
+
     /// Whether the logs are told of requests here.
     #[inline]
     pub fn tells(&self) -> bool {

@@ -4,8 +4,9 @@
        ▲                           │ write
        └── reply machine ◀─────────┘
 
-Only public interfaces are needed: `web.AppRunner.server` makes protocols, which see an `asyncio.Transport`. A request's
-route is read from where its properties have it, as long as it is there (`transport/aiohttp.rs`).
+`web.AppRunner.server` makes protocols, which see an `asyncio.Transport`. Beside public interfaces are used: a method
+of the protocol (`Handler.log_access`), what a server makes protocols of, and where the properties of a request have its
+route (`transport/aiohttp.rs`). Where the latter two are not as expected, public ones do.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
-from aiohttp.abc import AbstractAccessLogger
 
 from tricorn.gateway.reports import to_log
 
@@ -39,6 +40,24 @@ class Runner(web.AppRunner):
             await super().shutdown()
 
 
+class Handler(web.RequestHandler):
+    """The protocol of a connection, whose transport is told when a handler is done with its response.
+
+    A handler that writes less than its Content-Length leaves aiohttp waiting for the next request, and the client for
+    the rest. aiohttp logs each response when the handler is done with it, and nothing else says that.
+    """
+
+    __slots__ = ()
+
+    def log_access(self, request: web.BaseRequest, response: web.StreamResponse, time: Any) -> None:
+        """`time`: when the request began, by the loop's clock; `None` where nothing is logged."""
+        if self.access_logger is not None:  # of a runner that the application has made
+            super().log_access(request, response, time)
+        transport: Any = self.transport
+        if transport is not None:
+            transport.response_ended()
+
+
 async def make_runner(found: Any, config: Config, log: Logger) -> web.AppRunner:
     """A runner that is not set up: of an application, or what a coroutine function makes (an application or a runner).
 
@@ -50,14 +69,10 @@ async def make_runner(found: Any, config: Config, log: Logger) -> web.AppRunner:
         return found
     if not isinstance(found, web.Application):
         raise TypeError(f"expected a web.Application or a coroutine function that returns one, not {found!r}")
-    from tricorn._core import ResponseEnds
-
-    AbstractAccessLogger.register(ResponseEnds)
     return Runner(
         found,
         logger=log,
-        access_log=log,
-        access_log_class=cast("type[AbstractAccessLogger]", ResponseEnds),
+        access_log=None,
         shutdown_timeout=config.graceful_timeout * LAST_RESORT,
         **HANDLER,
     )
@@ -82,8 +97,26 @@ def make_gateway(
         server.request_factory = _believing(server.request_factory)
     if config.route_metrics:
         server.request_factory = RequestFactory(server.request_factory).make
+
     grace = config.asgi_disconnect_grace_period
-    return TransportGateway(server, loop, *to_log(log), on_leave, before, after, grace)
+    return TransportGateway(_protocols(server, loop), loop, *to_log(log), on_leave, before, after, grace)
+
+
+def _protocols(server: web.Server, loop: asyncio.AbstractEventLoop) -> Callable[[], web.RequestHandler]:
+    """Makes protocols as `server` does when it is called, without that call where it shows what it makes them of."""
+    arguments = getattr(server, "_kwargs", None)
+    if isinstance(arguments, dict):
+        make = partial(Handler, server, loop=loop, **arguments)
+        with suppress(TypeError):  # a version that does not know one of them; `server` leaves all of them out then
+            make()
+            return make
+
+    def protocol() -> web.RequestHandler:
+        made = server()
+        made.__class__ = Handler
+        return made
+
+    return protocol
 
 
 def _believing(make: Callable[..., web.BaseRequest]) -> Callable[..., Any]:

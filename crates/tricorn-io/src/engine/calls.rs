@@ -35,10 +35,11 @@ impl Engine {
         Some(slot)
     }
 
-    /// Gives back an exchange that is done, without asking for another.
-    pub fn give_back(&self, done: Box<Exchange>) {
+    /// Gives back an exchange that is done, without asking for another. Whether there are chores now
+    /// (`Engine::take_chores`).
+    pub fn give_back(&self, done: Box<Exchange>) -> bool {
         if is_child() {
-            return;
+            return false;
         }
         let shared = &*self.shared;
         let mut core = shared.baton.take();
@@ -47,6 +48,7 @@ impl Engine {
         if core.reactor.has_work() || core.reactor.is_drained() {
             shared.waiting.ring_hub();
         }
+        core.reactor.chores.weight() > 0
     }
 
     /// Tells the logs of a request. A monitor that covers waits for events only, and is told: the line may come long before

@@ -19,8 +19,9 @@
 use crate::message::Method;
 use crate::message::grammar::{decimal, hex_digit, list, trim_ows};
 use memchr::memchr;
-use memchr::memmem::find;
+use memchr::memmem::Finder;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// Most bytes of a head, or of a line of the chunked coding, that are waited for.
 pub const MAX_HEAD: usize = 1024 * 1024;
@@ -74,6 +75,13 @@ enum Phase {
     Done,
 }
 
+/// Where a field has its name and its value.
+#[derive(Debug, Clone, Copy)]
+struct Field {
+    name: (u32, u32),
+    value: (u32, u32),
+}
+
 /// Reused from request to request.
 #[derive(Debug, Default)]
 pub struct ResponseParser {
@@ -81,8 +89,10 @@ pub struct ResponseParser {
     method: Method,
     /// The head that was read last; before that as much of it as has come, or of a line of the chunked coding.
     text: Vec<u8>,
-    /// Where the fields begin in `text`.
-    fields: usize,
+    /// Where the first line of `text` ends.
+    line: usize,
+    /// The fields of `text`, in their order.
+    fields: Vec<Field>,
     /// `text` is complete, and gives way to the next.
     spent: bool,
 }
@@ -91,12 +101,8 @@ impl ResponseParser {
     /// The response to a request with this method is to follow.
     pub fn begin(&mut self, method: Method) {
         self.text.clear();
-        *self = ResponseParser {
-            phase: Phase::Head,
-            method,
-            text: std::mem::take(&mut self.text),
-            ..ResponseParser::default()
-        };
+        self.fields.clear();
+        (self.phase, self.method, self.line, self.spent) = (Phase::Head, method, 0, false);
     }
 
     /// Takes a step over bytes that were written: how many of them it took, and what they are.
@@ -180,23 +186,14 @@ impl ResponseParser {
 
     /// `200 OK`, of the head that was reported last.
     pub fn status_line(&self) -> &[u8] {
-        let line = &self.text[..self.fields.saturating_sub(CRLF.len())];
+        let line = &self.text[..self.line.saturating_sub(CRLF.len())];
         &line[VERSION.min(line.len())..]
     }
 
     /// Name and value of each field of the head that was reported last.
     pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        let mut rest = self.text.get(self.fields..).unwrap_or_default();
-        std::iter::from_fn(move || {
-            let end = memchr(b'\n', rest)?;
-            let line = &rest[..end];
-            rest = &rest[end + 1..];
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
-            // A line without a colon is a name, which the reply machine refuses.
-            let colon = memchr(b':', line).unwrap_or(line.len());
-            let value = line.get(colon + 1..).unwrap_or_default();
-            (!line.is_empty()).then(|| (&line[..colon], trim_ows(value)))
-        })
+        let of = |(start, end): (u32, u32)| &self.text[start as usize..end as usize];
+        self.fields.iter().map(move |field| (of(field.name), of(field.value)))
     }
 
     /// Whether the connection may be used again (RFC 9112 section 9.3), as far as the head that was reported last says.
@@ -216,10 +213,21 @@ impl ResponseParser {
             self.text.clear();
         }
         let before = self.text.len();
-        let Some(end) = self.find(input, b"\r\n\r\n")? else { return Ok((input.len(), Part::More)) };
+        // As a rule it comes in one piece, and is gone over once.
+        let whole = if before == 0 { index(&input[..input.len().min(MAX_HEAD + 3)], &mut self.fields) } else { None };
+        let end = match whole {
+            Some((line, end)) => {
+                self.text.extend_from_slice(&input[..end]);
+                self.line = line;
+                end
+            }
+            None => {
+                let Some(end) = self.find(input, &HEAD_END)? else { return Ok((input.len(), Part::More)) };
+                self.line = index(&self.text, &mut self.fields).map_or(end, |(line, _)| line);
+                end
+            }
+        };
         self.spent = true;
-        let line = memchr(b'\n', &self.text).unwrap_or(end);
-        self.fields = line + 1;
         let status = self.status().ok_or(NoResponse("no status line"))?;
         if status < 200 && status != 101 {
             return Ok((end - before, Part::Interim(status)));
@@ -229,18 +237,19 @@ impl ResponseParser {
     }
 
     /// Adds the input to what has come of a text that ends so. Where it ends, if it has; then nothing is kept behind it.
-    fn find(&mut self, input: &[u8], mark: &[u8]) -> Result<Option<usize>, NoResponse> {
-        if let Some(at) = find(input, mark).filter(|&at| self.text.is_empty() && at < MAX_HEAD) {
-            let end = at + mark.len();
+    fn find(&mut self, input: &[u8], mark: &Finder<'_>) -> Result<Option<usize>, NoResponse> {
+        let length = mark.needle().len();
+        if let Some(at) = mark.find(input).filter(|&at| self.text.is_empty() && at < MAX_HEAD) {
+            let end = at + length;
             self.text.extend_from_slice(&input[..end]);
             return Ok(Some(end));
         }
-        let from = (self.text.len() + 1).saturating_sub(mark.len());
+        let from = (self.text.len() + 1).saturating_sub(length);
         let room = (MAX_HEAD + 1).saturating_sub(self.text.len());
         self.text.extend_from_slice(&input[..input.len().min(room)]);
-        match find(&self.text[from..], mark) {
+        match mark.find(&self.text[from..]) {
             Some(at) => {
-                let end = from + at + mark.len();
+                let end = from + at + length;
                 self.text.truncate(end);
                 Ok(Some(end))
             }
@@ -291,10 +300,11 @@ impl ResponseParser {
     fn line(&mut self, input: &[u8]) -> Result<usize, NoResponse> {
         if std::mem::take(&mut self.spent) {
             self.text.clear();
-            self.fields = 0;
+            self.fields.clear();
+            self.line = 0;
         }
         let before = self.text.len();
-        let Some(end) = self.find(input, CRLF)? else { return Ok(input.len()) };
+        let Some(end) = self.find(input, &LINE_END)? else { return Ok(input.len()) };
         let line = &self.text[..end - CRLF.len()];
         self.phase = match self.phase {
             Phase::DataEnd if line.is_empty() => Phase::Size,
@@ -311,6 +321,51 @@ impl ResponseParser {
     }
 }
 
+/// Goes over a head: where its first line ends, and where it does itself. `None`: it is not complete.
+///
+/// A line without a colon is a name, which the reply machine refuses. Behind an empty line that is not the end no field is
+/// looked for.
+fn index(text: &[u8], fields: &mut Vec<Field>) -> Option<(usize, usize)> {
+    fields.clear();
+    fields.reserve(8); // once for a connection, as a rule
+    let first = memchr(b'\n', text)? + 1;
+    let (mut begin, mut after_crlf, mut is_field) = (first, text[..first].ends_with(CRLF), true);
+    loop {
+        let rest = &text[begin..];
+        let length = memchr(b'\n', rest)?;
+        let line = rest[..length].strip_suffix(b"\r");
+        if after_crlf && line.is_some_and(<[u8]>::is_empty) {
+            return Some((first, begin + CRLF.len()));
+        }
+        after_crlf = line.is_some();
+        let line = line.unwrap_or(&rest[..length]);
+        is_field &= !line.is_empty();
+        if is_field {
+            fields.push(field(begin, line));
+        }
+        begin += length + 1;
+    }
+}
+
+#[inline]
+fn field(begin: usize, line: &[u8]) -> Field {
+    let colon = memchr(b':', line).unwrap_or(line.len());
+    let (mut start, mut end) = ((colon + 1).min(line.len()), line.len());
+    while start < end && is_ows(line[start]) {
+        start += 1;
+    }
+    while start < end && is_ows(line[end - 1]) {
+        end -= 1;
+    }
+    // No head is longer than `MAX_HEAD`.
+    let at = |place: usize| (begin + place) as u32;
+    Field { name: (at(0), at(colon)), value: (at(start), at(end)) }
+}
+
+fn is_ows(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}
+
 fn chunk_size(line: &[u8]) -> Option<u64> {
     let digits = line.split(|&byte| byte == b';').next().map(trim_ows)?;
     if digits.is_empty() || digits.len() > 16 {
@@ -320,5 +375,7 @@ fn chunk_size(line: &[u8]) -> Option<u64> {
 }
 
 const CRLF: &[u8] = b"\r\n";
+static LINE_END: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(CRLF));
+static HEAD_END: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\r\n\r\n"));
 /// `HTTP/1.1 `
 const VERSION: usize = 9;

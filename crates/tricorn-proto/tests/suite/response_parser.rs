@@ -191,3 +191,24 @@ fn a_head_says_whether_the_connection_persists() {
         assert_eq!((part, parser.status(), parser.persists()), (Part::Head, Some(status), persists), "{head}");
     }
 }
+
+/// All heads with five bytes that matter between the status line and the end, against what the lines say.
+#[test]
+fn fields_are_those_of_the_lines_whatever_is_between_them() {
+    let letters = *b"A: \r\n";
+    for number in 0..letters.len().pow(5) {
+        let middle: String =
+            (0..5).map(|place| letters[number / letters.len().pow(place) % letters.len()] as char).collect();
+        let text = format!("HTTP/1.1 204 OK\r\n{middle}\r\n\r\n");
+        let end = text.find("\r\n\r\n").unwrap() + 4;
+        let lines = text[..end].split('\n').skip(1).map(|line| line.strip_suffix('\r').unwrap_or(line));
+        let expected: Vec<_> = lines
+            .take_while(|line| !line.is_empty())
+            .map(|line| line.split_once(':').unwrap_or((line, "")))
+            .map(|(name, value)| (name.to_owned(), value.trim_matches([' ', '\t']).to_owned()))
+            .collect();
+        let found = read(Method::Get, &text[..end]).unwrap();
+        assert_eq!(found.fields, expected, "{text:?}");
+        assert!(found.ended, "{text:?}");
+    }
+}

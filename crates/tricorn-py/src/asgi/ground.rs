@@ -99,7 +99,7 @@ impl Ground {
         sent: Option<u64>,
     ) -> Option<Py<PyAny>> {
         let remote = Remote::Of(|exchange| ends::known(exchange).map_or(b"", |ends| &ends.remote));
-        self.shared.end(py, exchange, Ending { remote, status, sent, called: told.scope.is_some(), told })
+        self.shared.end(py, exchange, Ending { remote, status, sent, called: told.scope.is_some(), told }).call
     }
 }
 

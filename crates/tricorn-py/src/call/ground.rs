@@ -49,6 +49,6 @@ impl Ground {
         self.running.fetch_sub(1, Ordering::Relaxed);
         let remote = Remote::Of(|exchange| kept(exchange).map_or(b"", |kept| &kept.ends.remote));
         let told = Told { scope: None, token };
-        self.shared.end(py, exchange, Ending { remote, status: None, sent: None, called: true, told })
+        self.shared.end(py, exchange, Ending { remote, status: None, sent: None, called: true, told }).call
     }
 }

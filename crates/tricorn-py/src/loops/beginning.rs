@@ -53,14 +53,11 @@ impl Beginning {
         self.slot.load(Ordering::Relaxed).checked_sub(1)
     }
 
-    /// The exchange is over, for the reactor.
-    pub fn give_back(&self, engine: &Engine, exchange: Box<Exchange>) {
-        let other = match self.slot() {
-            Some(_) => lock(&self.done).replace(exchange),
-            None => Some(exchange),
-        };
-        if let Some(other) = other {
-            engine.give_back(other);
-        }
+    /// The exchange is over, for the reactor. Whether there are chores that the server is not about to take.
+    pub fn give_back(&self, engine: &Engine, exchange: Box<Exchange>) -> bool {
+        let is_here = self.slot().is_some();
+        let other = if is_here { lock(&self.done).replace(exchange) } else { Some(exchange) };
+        let has_chores = other.is_some_and(|other| engine.give_back(other));
+        has_chores && !is_here
     }
 }

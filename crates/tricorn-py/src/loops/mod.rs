@@ -14,5 +14,5 @@ mod tasks;
 pub use awaitable::{Awaited, Done, Poll, Ready, Wait};
 pub use gateway::Gateway;
 pub use loop_future::{LoopFuture, When};
-pub use shared::{Callbacks, Ending, Remote, Shared, Told};
+pub use shared::{Callbacks, Ending, Over, Remote, Shared, Told};
 pub use tasks::{Begun, Tasks, error_of, wake};

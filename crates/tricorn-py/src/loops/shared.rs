@@ -25,6 +25,14 @@ pub struct Callbacks {
     pub grace: f64,
 }
 
+/// What the end of a request leaves.
+pub struct Over {
+    /// The call that was attended, to be let go when nothing is locked.
+    pub call: Option<Py<PyAny>>,
+    /// There are chores that the server is not about to take.
+    pub has_chores: bool,
+}
+
 /// Everything happens on the loop's thread; the locks are for Python code that lets go of an object elsewhere.
 pub struct Shared {
     pub engine: Arc<Engine>,
@@ -122,9 +130,8 @@ impl Shared {
         .map(drop)
     }
 
-    /// The request is over: the log, the hooks, and the connection for the next request. The call that was attended, to be
-    /// let go when nothing is locked.
-    pub fn end(&self, py: Python<'_>, mut exchange: Box<Exchange>, ending: Ending<'_>) -> Option<Py<PyAny>> {
+    /// The request is over: the log, the hooks, and the connection for the next request.
+    pub fn end(&self, py: Python<'_>, mut exchange: Box<Exchange>, ending: Ending<'_>) -> Over {
         self.engine.conclude_call(exchange.slot());
         exchange.conclude();
         self.engine.split_call(&mut exchange);
@@ -134,8 +141,8 @@ impl Shared {
         self.log(py, &exchange, &ending);
         self.after(py, &exchange, &ending);
         let call = self.calls.take(exchange.slot());
-        self.beginning.give_back(&self.engine, exchange);
-        call
+        let has_chores = self.beginning.give_back(&self.engine, exchange);
+        Over { call, has_chores }
     }
 
     /// A line in the access log; `%({key}e)s` looks into the scope, then for what a WSGI environ would have.

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Python is never run while the state is locked.
-use super::aiohttp;
 use super::ground::Ground;
+use super::lost::LostProtocols;
 use crate::ends::{local_address, peer_address};
 use crate::loops::{Ending, Remote, Told};
 use crate::report::told_to_end;
@@ -97,7 +97,6 @@ impl Transport {
         let known = transport.bind(py).as_any();
         transport.get().ground.inside(known, || {
             let protocol = factory.call0(py)?;
-            aiohttp::take_place(protocol.bind(py), known)?;
             transport.get().replace_protocol(protocol.clone_ref(py));
             protocol.call_method1(py, intern!(py, "connection_made"), (&transport,))
         })?;
@@ -138,21 +137,23 @@ impl Transport {
 
     /// The response is complete, or the request is: when both are, the connection is the reactor's again.
     pub fn complete(&self, py: Python<'_>) -> PyResult<()> {
-        let (exchange, is_paused) = {
+        let (exchange, is_paused, mut is_open) = {
             let mut state = self.state();
             if !state.answered || (state.reading != Reading::Done && !state.closed) {
                 return Ok(());
             }
-            (state.active.take(), state.active.end())
+            (state.active.take(), state.active.end(), !state.closed)
         };
         let Some(mut exchange) = exchange else { return Ok(()) };
         if is_paused {
             self.resume_writing(py)?;
+            is_open = self.is_open();
         }
         if self.ground.is_leaving() {
             self.lose(py, None);
+            is_open = false;
         }
-        if !self.is_open() {
+        if !is_open {
             exchange.client.attachment = None;
         }
         self.conclude(py, exchange);
@@ -253,14 +254,10 @@ impl Transport {
             state.active.end();
             (std::mem::take(&mut state.told), state.tunnel.then_some(state.tunnelled))
         };
-        self.ground.end(
-            py,
-            exchange,
-            Ending { remote: Remote::Is(&self.remote), status: None, sent, called: true, told },
-        );
+        let ending = Ending { remote: Remote::Is(&self.remote), status: None, sent, called: true, told };
         // Most requests end outside of the server's turn. What their connections leave would wait there for the monitor, which
         // wakes the loop for it.
-        if self.ground.shared.beginning.slot().is_none() {
+        if self.ground.end(py, exchange, ending) {
             do_chores(&self.ground, py, self.ground.shared.engine.take_chores());
         }
     }
@@ -274,13 +271,7 @@ impl Transport {
         };
         drop(request); // it refers to the protocol, which refers to this
         let Some(protocol) = lock(&self.protocol).take() else { return };
-        let told = protocol.bind(py).getattr(intern!(py, "connection_lost")).and_then(|lost| {
-            let why = why.map_or_else(|| py.None(), |why| why.into_value(py).into_any());
-            self.ground.shared.call_soon(&lost, Some(why))
-        });
-        if let Err(error) = told {
-            error.write_unraisable(py, None);
-        }
+        LostProtocols::tell_soon(self.ground.lost.bind(py), &self.ground.shared, protocol, why);
     }
 }
 

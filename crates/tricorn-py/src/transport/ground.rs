@@ -1,7 +1,8 @@
 //! What all transports of one loop share, beside `loops::Shared`.
+use super::lost::LostProtocols;
 use super::scope::scope_of;
 use crate::context::{Entered, Variable};
-use crate::loops::{Ending, Shared, Told};
+use crate::loops::{Ending, Over, Shared, Told};
 use crate::marks;
 use crate::sync::lock;
 use pyo3::prelude::*;
@@ -15,6 +16,7 @@ pub struct Ground {
     /// Called once, in the loop, when the worker is to leave.
     on_leave: Mutex<Option<Py<PyAny>>>,
     running: AtomicUsize,
+    pub lost: Py<LostProtocols>,
     /// The worker leaves: a protocol gets no second request.
     leaves: AtomicBool,
     /// Connections are made in copies of this context, in which the variable says which they are.
@@ -28,7 +30,8 @@ impl Ground {
         let context = py.import("contextvars")?.call_method0("copy_context")?.unbind();
         let variable = Variable::new(py, c"tricorn.transport")?;
         marks::tell(py, &shared.engine, Some(&variable))?;
-        Ok(Ground { shared, on_leave: Mutex::new(on_leave), running, leaves, context, variable })
+        let (on_leave, lost) = (Mutex::new(on_leave), LostProtocols::new(py, &shared.reporter)?);
+        Ok(Ground { shared, on_leave, running, lost, leaves, context, variable })
     }
 
     /// Runs what makes the protocol of a transport: tasks that it begins are known by the transport.
@@ -81,10 +84,12 @@ impl Ground {
         }
     }
 
-    /// The request is over.
-    pub fn end(&self, py: Python<'_>, exchange: Box<Exchange>, ending: Ending<'_>) {
-        if self.shared.end(py, exchange, ending).is_some() {
+    /// The request is over. Whether there are chores that the server is not about to take.
+    pub fn end(&self, py: Python<'_>, exchange: Box<Exchange>, ending: Ending<'_>) -> bool {
+        let Over { call, has_chores } = self.shared.end(py, exchange, ending);
+        if call.is_some() {
             self.running.fetch_sub(1, Ordering::Relaxed);
         }
+        has_chores
     }
 }

@@ -26,15 +26,7 @@ impl Transport {
     }
 
     /// The handler is done with its response: one that is too short is cut off, and the log says by how much.
-    ///
-    /// A protocol of aiohttp has its transport for an access logger (`aiohttp.abc.AbstractAccessLogger.log`): it calls that at
-    /// this moment, and a method of Python's would cost some 3 % of a small request.
-    fn log(
-        slf: &Bound<'_, Transport>,
-        _request: &Bound<'_, PyAny>,
-        _response: &Bound<'_, PyAny>,
-        _time: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
+    fn response_ended(slf: &Bound<'_, Transport>) -> PyResult<()> {
         writing::end_response(slf)
     }
 

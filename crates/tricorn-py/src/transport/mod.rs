@@ -11,14 +11,15 @@
 //! of every other class.
 //!
 //! * `gateway.rs`: where connections and requests begin. `ground.rs`: what a loop's transports share.
-//! * `connection.rs`: the transport, its state, its end. `events.rs`: what happens to it.
+//! * `connection.rs`: the transport, its state, its end. `events.rs`: what happens to it. `lost.rs`: how its protocol is told that it is gone.
 //! * `reading.rs`: the request, as bytes again. `writing.rs`: the response, out of bytes.
-//! * `aiohttp.rs`, `request_factory.rs`: what is natively told and asked of aiohttp's. `methods.rs`: the transport as Python sees it. `scope.rs`: a request as hooks see it.
+//! * `aiohttp.rs`, `request_factory.rs`: what is natively asked of aiohttp's. `methods.rs`: the transport as Python sees it. `scope.rs`: a request as hooks see it.
 mod aiohttp;
 mod connection;
 mod events;
 mod gateway;
 mod ground;
+mod lost;
 mod methods;
 mod outcome;
 mod reading;
@@ -26,7 +27,6 @@ mod request_factory;
 mod scope;
 mod writing;
 
-pub use aiohttp::ResponseEnds;
 pub use connection::Transport;
 pub use gateway::{TransportGateway, Transports};
 pub use request_factory::RequestFactory;

@@ -17,24 +17,24 @@ use tricorn_proto::response::{End, Fault};
 pub fn put(slf: &Bound<'_, Transport>, data: &Bound<'_, PyAny>) -> PyResult<()> {
     let (this, py) = (slf.get(), slf.py());
     let request = this.state().request.take();
-    if let Some(request) = request {
-        let route = aiohttp::place_of(&this.ground.shared.routes, request.bind(py));
-        if let Some(exchange) = this.state().active.exchange_mut() {
-            exchange.timing.route = route;
-        }
-    }
+    let route = request.map(|request| aiohttp::place_of(&this.ground.shared.routes, request.bind(py)));
     let bytes = match data.cast::<PyBytes>() {
         Ok(bytes) => bytes.clone(),
         Err(_) => PyBytes::new(py, &PyBuffer::<u8>::get(data)?.to_vec(py)?),
     };
-    with(slf, |engine, state, exchange, parser| Speech { engine, state, exchange, bytes: &bytes }.speak(parser))
+    with(slf, |engine, exchange, parser, said| {
+        if let Some(route) = route {
+            exchange.timing.route = route;
+        }
+        Speech { engine, exchange, said, bytes: &bytes }.speak(parser)
+    })
 }
 
 /// Sends a piece of a file as the next of the body; false if the response has no place for it.
 pub fn put_file(slf: &Bound<'_, Transport>, descriptor: RawFd, offset: u64, count: u64) -> PyResult<bool> {
     let file = tricorn_io::duplicate(descriptor).map_err(std::io::Error::from)?;
     let mut fits = false;
-    with(slf, |engine, _, exchange, parser| {
+    with(slf, |engine, exchange, parser, _| {
         if !exchange.request.reply.head_sent() || !parser.skip(count) {
             return Outcome::Goes;
         }
@@ -63,7 +63,7 @@ pub fn end_response(slf: &Bound<'_, Transport>) -> PyResult<()> {
         return Ok(()); // nearly always: it was complete, and the connection is the reactor's again
     }
     let mut is_short = false;
-    with(slf, |_, _, exchange, parser| {
+    with(slf, |_, exchange, parser, _| {
         if parser.lacks_bytes() {
             is_short = true;
             exchange.answered();
@@ -81,33 +81,36 @@ pub fn end_response(slf: &Bound<'_, Transport>) -> PyResult<()> {
     this.complete(py)
 }
 
-/// Works on the exchange and does what follows. The state is free meanwhile, without an exchange.
+/// Works on the exchange and does what follows. The state is free meanwhile, without the exchange and its parser.
 fn with(
     slf: &Bound<'_, Transport>,
-    work: impl FnOnce(&Engine, &mut State, &mut Exchange, &mut ResponseParser) -> Outcome,
+    work: impl FnOnce(&Engine, &mut Exchange, &mut ResponseParser, &mut Said) -> Outcome,
 ) -> PyResult<()> {
     let this = slf.get();
     let engine = &this.ground.shared.engine;
-    let mut state = std::mem::take(&mut *this.state());
-    let Some(mut exchange) = state.active.take() else {
+    let (mut exchange, mut parser, mut said) = {
+        let mut state = this.state();
         // asyncio's transports drop what is written after their end, too.
-        *this.state() = state;
-        return Ok(());
+        let Some(exchange) = state.active.take() else { return Ok(()) };
+        let said = Said { is_asked: state.reading == Reading::Asked, ..Said::default() };
+        (exchange, std::mem::take(&mut state.parser), said)
     };
-    let mut parser = std::mem::take(&mut state.parser);
-    let worked = panics::caught(|| work(engine, &mut state, &mut exchange, &mut parser));
+    let worked = panics::caught(|| work(engine, &mut exchange, &mut parser, &mut said));
     let mut outcome = worked.unwrap_or_else(|Panicked(text)| {
         this.ground.shared.reporter.panicked(slf.py(), text);
         exchange.abort();
         Outcome::Gone
     });
-    state.answered |= matches!(outcome, Outcome::Complete);
-    state.parser = parser;
-    state.active.put(exchange);
-    if matches!(outcome, Outcome::Behind) {
-        outcome = await_room(engine, &mut state);
+    {
+        let mut state = this.state();
+        state.hear(said);
+        state.answered |= matches!(outcome, Outcome::Complete);
+        state.parser = parser;
+        state.active.put(exchange);
+        if matches!(outcome, Outcome::Behind) {
+            outcome = await_room(engine, &mut state);
+        }
     }
-    *this.state() = state;
     events::after_write(slf, outcome)
 }
 
@@ -123,11 +126,42 @@ fn await_room(engine: &Engine, state: &mut State) -> Outcome {
     }
 }
 
+/// What a write has said of the connection, beside what was sent.
+#[derive(Default)]
+struct Said {
+    /// The client waits to be told that it may send its body.
+    is_asked: bool,
+    /// It was told so.
+    allows: bool,
+    /// The response says that the connection ends with it.
+    will_close: bool,
+    /// The connection speaks another protocol from now on, of which the client has sent this.
+    tunnel: Option<Vec<u8>>,
+    /// Bytes written to the tunnel.
+    tunnelled: u64,
+}
+
+impl State {
+    #[inline]
+    fn hear(&mut self, said: Said) {
+        if said.allows {
+            self.reading = Reading::Open;
+        }
+        self.will_close |= said.will_close;
+        if let Some(unread) = said.tunnel {
+            self.tunnel = true;
+            self.unread = unread;
+            self.reading = Reading::Done;
+        }
+        self.tunnelled += said.tunnelled;
+    }
+}
+
 /// One write under way.
 struct Speech<'a, 'py> {
     engine: &'a Engine,
-    state: &'a mut State,
     exchange: &'a mut Exchange,
+    said: &'a mut Said,
     bytes: &'a Bound<'py, PyBytes>,
 }
 
@@ -174,16 +208,14 @@ impl Speech<'_, '_> {
                         waits = None;
                         self.exchange.lane.switch();
                         self.engine.note_phase(self.exchange, Phase::Upgraded);
-                        self.state.tunnel = true;
-                        self.state.unread = self.engine.take_unread(self.exchange);
-                        self.state.reading = Reading::Done;
+                        self.said.tunnel = Some(self.engine.take_unread(self.exchange));
                         may_read = true;
                     }
                 }
                 Part::Body(range) => waits = Some((from + range.start, from + range.end)),
                 Part::Tunnel(range) => {
                     let (start, end) = (from + range.start, from + range.end);
-                    self.state.tunnelled += (end - start) as u64;
+                    self.said.tunnelled += (end - start) as u64;
                     sent = worse(
                         sent,
                         self.exchange.write_raw(&all[start..end], || Piece::part(self.bytes, start..end).kept()),
@@ -202,18 +234,15 @@ impl Speech<'_, '_> {
 
     /// The protocol lets the client send its body; the reactor tells it so when it is about to read.
     fn allow(&mut self) -> bool {
-        let asked = self.state.reading == Reading::Asked;
-        if asked {
-            self.state.reading = Reading::Open;
-        }
-        asked
+        self.said.allows |= self.said.is_asked;
+        std::mem::take(&mut self.said.is_asked)
     }
 
     fn head(&mut self, parser: &ResponseParser) -> Result<(), Fault> {
         let reply = &mut self.exchange.request.reply;
         reply.status(parser.status_line())?;
         for (name, value) in parser.fields() {
-            self.state.will_close |= name.eq_ignore_ascii_case(b"connection") && value.eq_ignore_ascii_case(b"close");
+            self.said.will_close |= name.eq_ignore_ascii_case(b"connection") && value.eq_ignore_ascii_case(b"close");
             reply.field(name, value)?;
         }
         Ok(())
