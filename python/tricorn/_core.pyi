@@ -13,6 +13,7 @@ __all__ = [
     "BodySource",
     "Call",
     "CallGateway",
+    "CallSoon",
     "Core",
     "Counts",
     "GreenServer",
@@ -715,6 +716,13 @@ class Transport:
     def get_write_buffer_size(self) -> int: ...
     def can_write_eof(self) -> bool: ...
     def write_eof(self) -> None: ...
+
+@final
+class CallSoon:
+    """`call_soon` of an event loop of asyncio's, without its functions of Python's."""
+
+    def __new__(cls, event_loop: Any) -> CallSoon: ...
+    def call_soon(self, callback: Callable[..., object], *args: Any, context: Any = None) -> Any: ...
 
 @final
 class LoopClock:

@@ -33,6 +33,7 @@ mod announced;
 mod asgi;
 mod buffer;
 mod call;
+mod call_soon;
 mod context;
 mod core;
 mod doctor;
@@ -79,6 +80,8 @@ mod _core {
     use crate::call::Call;
     #[pymodule_export]
     use crate::call::CallGateway;
+    #[pymodule_export]
+    use crate::call_soon::CallSoon;
     #[pymodule_export]
     use crate::core::Core;
     #[pymodule_export]

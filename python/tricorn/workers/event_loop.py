@@ -38,9 +38,7 @@ class EventLoop:
         """`made` is a loop that is there already, with the epolls that were there before it."""
         before = frozenset(forked.epolls()) if made is None else made[1]
         self.loop = _make(kind) if made is None else made[0]
-        if type(self.loop).time is asyncio.BaseEventLoop.time:
-            loop: Any = self.loop
-            loop.time = time.monotonic  # what it returns, without the call of Python's that each timer makes
+        _hasten(self.loop)
         self._epolls = forked.epolls() - before
         self._thread = threading.get_ident()
         self._forker: asyncio.Task[Any] | None = None
@@ -152,6 +150,17 @@ def import_loop(kind: str) -> None:
     """Before the fork, so that workers share its pages."""
     if kind == "uvloop":
         import uvloop  # noqa: F401
+
+
+def _hasten(loop: Any) -> None:
+    """Gives asyncio's loop what does the same as some of its methods, without their functions of Python's."""
+    kind, base = type(loop), asyncio.BaseEventLoop
+    if kind.time is base.time:
+        loop.time = time.monotonic
+    if kind.call_soon is base.call_soon and hasattr(loop, "_ready"):
+        from tricorn.workers.native import CallSoon
+
+        loop.call_soon = CallSoon(loop).call_soon
 
 
 def _make(kind: str) -> asyncio.AbstractEventLoop:

@@ -11,6 +11,7 @@ from tricorn import log as logs
 from tricorn._core import (
     AsgiGateway,
     CallGateway,
+    CallSoon,
     Core,
     GreenServer,
     LoopClock,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AsgiGateway",
     "CallGateway",
+    "CallSoon",
     "Core",
     "GreenServer",
     "LoopClock",

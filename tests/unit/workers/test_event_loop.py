@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import os
 import signal
 import threading
@@ -58,6 +59,49 @@ def test_it_has_the_time_of_its_kind(turns: EventLoop) -> None:
     begun = turns.loop.time()
     turns.run(asyncio.sleep(0.01))
     assert turns.loop.time() - begun > 0.009, "uvloop's has milliseconds"
+
+
+def test_callbacks_are_called_soon_in_order_with_their_arguments_and_contexts(turns: EventLoop) -> None:
+    variable = contextvars.ContextVar("variable", default="none")
+    other = contextvars.copy_context()
+    other.run(variable.set, "other's")
+    called: list[object] = []
+
+    def call(*what: object) -> None:
+        called.append((*what, variable.get()))
+
+    async def soon() -> None:
+        variable.set("own")
+        loop = asyncio.get_running_loop()
+        loop.call_soon(call)
+        loop.call_soon(call, 1, None, context=other)
+        loop.call_soon(call, "never").cancel()
+        handle = loop.call_soon(call, (2,), context=None)
+        assert type(handle) is type(type(loop).call_soon(loop, int))
+        assert not called
+        variable.set("later")
+        await asyncio.sleep(0)
+
+    turns.run(soon())
+    assert called == [("own",), (1, None, "other's"), ((2,), "own")]
+    call_soon: Any = turns.loop.call_soon
+    for wrong in (call_soon, lambda: call_soon(call, what=1)):
+        with pytest.raises(TypeError):
+            wrong()
+
+
+def test_a_loop_that_is_closed_or_debugged_checks_who_calls(turns: EventLoop) -> None:
+    turns.loop.set_debug(True)
+
+    async def elsewhere() -> None:
+        loop = asyncio.get_running_loop()
+        with pytest.raises(RuntimeError, match="Non-thread-safe"):
+            await asyncio.to_thread(loop.call_soon, print)
+
+    turns.run(elsewhere())
+    turns.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        turns.loop.call_soon(print)
 
 
 def test_a_turn_has_a_result(turns: EventLoop) -> None:
