@@ -157,7 +157,8 @@ def _hasten(loop: Any) -> None:
     kind, base = type(loop), asyncio.BaseEventLoop
     if kind.time is base.time:
         loop.time = time.monotonic
-    if kind.call_soon is base.call_soon and hasattr(loop, "_ready"):
+    inner = getattr(base, "_call_soon", None)  # what makes the handles
+    if kind.call_soon is base.call_soon and getattr(kind, "_call_soon", None) is inner and hasattr(loop, "_ready"):
         from tricorn.workers.native import CallSoon
 
         loop.call_soon = CallSoon(loop).call_soon

@@ -222,6 +222,7 @@ impl ResponseParser {
                 end
             }
             None => {
+                self.fields.clear();
                 let Some(end) = self.find(input, &HEAD_END)? else { return Ok((input.len(), Part::More)) };
                 self.line = index(&self.text, &mut self.fields).map_or(end, |(line, _)| line);
                 end
