@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -84,6 +84,7 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[Core]:
     fake.scoreboard_bytes, fake.Core, fake.WsgiGateway = lambda threads: 64, make, lambda *args: args
     for other in ("AsgiGateway", "CallGateway", "GreenServer", "LoopClock", "LoopServer", "TransportGateway"):
         setattr(fake, other, object)
+    fake.CallSoon = lambda event_loop: SimpleNamespace(call_soon=event_loop.call_soon)
     fake.check_access_log_format = fake.check_upload_dir = fake.upload_dir_in_memory = lambda text: None
     fake.check_tls = fake.publish_tls = fake.suite_names = fake.tls_page_bytes = None
     fake.enlarge_signal_stack = lambda: False
