@@ -109,17 +109,20 @@ def test_callbacks_come_back_to_the_thread_of_the_loop() -> None:
 
 
 def test_a_callback_whose_caller_has_gone_is_called_all_the_same() -> None:
-    begin, done = threading.Event(), threading.Event()
+    running, begin, done = threading.Event(), threading.Event(), threading.Event()
     seen: list[object] = []
 
     def function() -> None:
+        running.set()
         begin.wait(10)
         seen.append(brought(lambda: "called")())
         done.set()
 
     async def main() -> None:
+        call = asyncio.ensure_future(tricorn.offload(function)())
+        assert await asyncio.to_thread(running.wait, 10)
         with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(tricorn.offload(function)(), 0.05)
+            await asyncio.wait_for(call, 0.05)
         assert offloading.figures().abandoned == 1
         begin.set()
         assert await asyncio.to_thread(done.wait, 10)
@@ -129,10 +132,11 @@ def test_a_callback_whose_caller_has_gone_is_called_all_the_same() -> None:
 
 
 def test_a_callback_without_a_loop_to_call_it_fails_and_holds_no_thread() -> None:
-    begin, done = threading.Event(), threading.Event()
+    running, begin, done = threading.Event(), threading.Event(), threading.Event()
     seen: list[type[BaseException]] = []
 
     def function() -> None:
+        running.set()
         begin.wait(10)
         try:
             brought(lambda: "called")()
@@ -141,8 +145,11 @@ def test_a_callback_without_a_loop_to_call_it_fails_and_holds_no_thread() -> Non
         done.set()
 
     async def main() -> None:
-        with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(tricorn.offload(function)(), 0.05)
+        call = asyncio.ensure_future(tricorn.offload(function)())
+        assert await asyncio.to_thread(running.wait, 10), "one that is given up before is not begun"
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
 
     asyncio.run(main())
     begin.set()
