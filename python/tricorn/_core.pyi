@@ -719,7 +719,7 @@ class Transport:
 
 @final
 class CallSoon:
-    """`call_soon` of an event loop of asyncio's, without its functions of Python's."""
+    """`call_soon` of an event loop of asyncio's, by fewer Python functions than its own."""
 
     def __new__(cls, event_loop: Any) -> CallSoon: ...
     def call_soon(self, callback: Callable[..., object], *args: Any, context: Any = None) -> Any: ...

@@ -83,7 +83,7 @@ impl Doctor {
     fn renew_maps(&mut self) {
         let Ok(maps) = maps(self.pid) else { return };
         if self.images.renew(maps) {
-            // Some may lie in a library that was not known yet.
+            // A leaf that is kept may lie in a library that was not known when it was named.
             self.leaves.known.clear();
         }
     }

@@ -1,4 +1,5 @@
-//! `call_soon` of an event loop in Python, without its four functions of Python's: each step of a task begins with it.
+//! `call_soon` of an event loop in Python, with two calls of Python functions in place of five: each step of a task begins with
+//! it. What remains is in `asyncio.Handle`, whose fields differ between versions.
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::intern;

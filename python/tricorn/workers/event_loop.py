@@ -153,7 +153,7 @@ def import_loop(kind: str) -> None:
 
 
 def _hasten(loop: Any) -> None:
-    """Gives asyncio's loop what does the same as some of its methods, without their functions of Python's."""
+    """Gives asyncio's loop what does the same as some of its methods, by fewer Python functions."""
     kind, base = type(loop), asyncio.BaseEventLoop
     if kind.time is base.time:
         loop.time = time.monotonic

@@ -17,7 +17,7 @@
 //! The writer is the application's side, not a peer: it is held to its framing, so that nothing it writes by mistake can be
 //! taken for the response to another request. Names and values are for the reply machine to check.
 use crate::message::Method;
-use crate::message::grammar::{decimal, hex_digit, list, trim_ows};
+use crate::message::grammar::{decimal, hex_digit, list, trim_ows, trim_ows_start};
 use memchr::memchr;
 use memchr::memmem::Finder;
 use std::ops::Range;
@@ -351,20 +351,12 @@ fn index(text: &[u8], fields: &mut Vec<Field>) -> Option<(usize, usize)> {
 #[inline]
 fn field(begin: usize, line: &[u8]) -> Field {
     let colon = memchr(b':', line).unwrap_or(line.len());
-    let (mut start, mut end) = ((colon + 1).min(line.len()), line.len());
-    while start < end && is_ows(line[start]) {
-        start += 1;
-    }
-    while start < end && is_ows(line[end - 1]) {
-        end -= 1;
-    }
+    let rest = trim_ows_start(line.get(colon + 1..).unwrap_or_default());
+    let start = line.len() - rest.len();
+    let end = start + trim_ows(rest).len();
     // No head is longer than `MAX_HEAD`.
     let at = |place: usize| (begin + place) as u32;
     Field { name: (at(0), at(colon)), value: (at(start), at(end)) }
-}
-
-fn is_ows(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t')
 }
 
 fn chunk_size(line: &[u8]) -> Option<u64> {

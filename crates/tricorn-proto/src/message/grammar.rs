@@ -20,11 +20,17 @@ pub fn is_named<const N: usize>(text: &[u8], lower: &[u8; N]) -> bool {
 }
 
 /// RFC 9110 section 5.6.3: OWS = *( SP / HTAB ), taken off both ends.
-pub fn trim_ows(mut text: &[u8]) -> &[u8] {
-    while let [b' ' | b'\t', rest @ ..] = text {
+pub fn trim_ows(text: &[u8]) -> &[u8] {
+    let mut text = trim_ows_start(text);
+    while let [rest @ .., b' ' | b'\t'] = text {
         text = rest;
     }
-    while let [rest @ .., b' ' | b'\t'] = text {
+    text
+}
+
+/// The same at the beginning only.
+pub fn trim_ows_start(mut text: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] = text {
         text = rest;
     }
     text
