@@ -24,6 +24,14 @@ DOCTOR = (
         (f"{ROOM}/test_waits.py -k during_the_look",),
     ),
     Fault(
+        "starved_uncounted",
+        "a thread that never waited is known to have had no processor before the kernel has counted it",
+        f"{SRC}/look.rs",
+        "before.waits.is_some() && before.waits == after.waits",
+        "false",
+        (f"{CRATE} lib look",),
+    ),
+    Fault(
         "gil_victim_by_address",
         "a thread that waits for the GIL is told from one that waits for a lock",
         f"{SRC}/look.rs",

@@ -85,7 +85,7 @@ impl Doctor {
 
     /// The same, with something else to be read at each glance.
     pub fn look_and(&mut self, window: Duration, at_glance: AtGlance<'_>) -> Result<Look, Trouble> {
-        let before = self.times()?;
+        let before = self.samples()?;
         let begin = Instant::now();
         let mut glances = HashMap::new();
         let mut after = before.clone();
@@ -96,7 +96,7 @@ impl Doctor {
                 at_glance(self);
                 std::thread::sleep(window / GLANCES as u32);
             }
-            after = self.times()?;
+            after = self.samples()?;
             if !self.is_deceptive(&glances, &before, &after, begin.elapsed()) {
                 break;
             }
@@ -169,11 +169,16 @@ impl Doctor {
         thread.native = native;
     }
 
-    fn times(&self) -> Result<HashMap<u32, Times>, Trouble> {
+    fn samples(&self) -> Result<HashMap<u32, Sample>, Trouble> {
         let tids = procfs::tasks(self.pid).ok_or(Trouble::Gone(self.pid))?;
         let own = own_tid();
         let others = tids.into_iter().filter(|&tid| tid != own);
-        Ok(others.filter_map(|tid| Some((tid, self.times_of(tid)?))).collect())
+        Ok(others.filter_map(|tid| Some((tid, self.sample(tid)?))).collect())
+    }
+
+    fn sample(&self, tid: u32) -> Option<Sample> {
+        let waits = if self.is_coarse { None } else { procfs::waits_before(self.pid, tid) };
+        Some(Sample { times: self.times_of(tid)?, waits })
     }
 
     fn times_of(&self, tid: u32) -> Option<Times> {
@@ -236,8 +241,8 @@ impl Doctor {
     fn is_deceptive(
         &self,
         glances: &HashMap<u64, Glances>,
-        before: &HashMap<u32, Times>,
-        after: &HashMap<u32, Times>,
+        before: &HashMap<u32, Sample>,
+        after: &HashMap<u32, Sample>,
         elapsed: Duration,
     ) -> bool {
         self.python_threads().iter().any(|thread| {
@@ -377,7 +382,7 @@ impl Doctor {
     }
 
     /// The process's own numbers of its threads, by ours: others in a container.
-    fn inner_numbers(&self, threads: &HashMap<u32, Times>) -> HashMap<u32, u32> {
+    fn inner_numbers(&self, threads: &HashMap<u32, Sample>) -> HashMap<u32, u32> {
         let same = procfs::inner_tid(self.pid, self.pid) == self.pid;
         threads.keys().map(|&tid| (tid, if same { tid } else { procfs::inner_tid(self.pid, tid) })).collect()
     }
@@ -404,11 +409,23 @@ impl Doctor {
     }
 }
 
-fn shares(before: Option<&Times>, after: Option<&Times>, elapsed: Duration) -> (f64, f64) {
+/// A thread at the beginning or the end of a look.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    times: Times,
+    /// See [`procfs::waits_before`].
+    waits: Option<u64>,
+}
+
+/// Of `elapsed`, what it had a processor, and what it wanted one.
+fn shares(before: Option<&Sample>, after: Option<&Sample>, elapsed: Duration) -> (f64, f64) {
     let (Some(before), Some(after)) = (before, after) else { return (0.0, 0.0) };
     let whole = elapsed.as_nanos().max(1) as f64;
     let share = |early: u64, late: u64| (late.saturating_sub(early) as f64 / whole).min(1.0);
-    (share(before.running, after.running), share(before.queued, after.queued))
+    let running = share(before.times.running, after.times.running);
+    let never_waited = before.waits.is_some() && before.waits == after.waits;
+    let queued = if never_waited { 1.0 - running } else { share(before.times.queued, after.times.queued) };
+    (running, queued)
 }
 
 pub(crate) fn maps(pid: u32) -> Result<Maps, Trouble> {
@@ -457,3 +474,18 @@ const NO_PEERS: &str =
 const NO_QUEUE: &str = "The kernel tells no times in /proc/PID/task/TID/schedstat: shares of a processor are rough, \
     and threads that get none are not told as STARVED.";
 const NOT_HERE: &str = "Native stacks are read on x86-64 and aarch64.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_never_waited_wanted_a_processor_when_it_had_none() {
+        let at = |running, queued, waits| Sample { times: Times { running, queued }, waits };
+        let of = |before, after| shares(Some(&before), Some(&after), Duration::from_nanos(100));
+        assert_eq!(of(at(5, 7, Some(3)), at(25, 7, Some(3))), (0.2, 0.8), "the kernel has not counted it yet");
+        assert_eq!(of(at(5, 7, Some(3)), at(25, 17, Some(4))), (0.2, 0.1), "it has waited for something else");
+        assert_eq!(of(at(5, 7, None), at(25, 17, None)), (0.2, 0.1), "it waits");
+        assert_eq!(shares(None, Some(&at(5, 7, None)), Duration::ZERO), (0.0, 0.0));
+    }
+}

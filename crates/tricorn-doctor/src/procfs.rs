@@ -61,7 +61,21 @@ pub fn times(pid: u32, tid: u32) -> Option<Times> {
     (running | queued | slices != 0_u64).then_some(Times { running, queued })
 }
 
-/// The same in steps of a clock tick, without the time in a queue: for kernels (and sandboxes) that do not tell more.
+/// How often the thread has given up its processor to wait for something; `None` if it waits now, or if that is not told.
+///
+/// The kernel counts the wait for a processor when it is over. A thread that wants one, and has waited for nothing else since it
+/// wanted one before, has wanted one all the time.
+pub fn waits_before(pid: u32, tid: u32) -> Option<u64> {
+    waits_before_of(&of_task(pid, tid, "status")?)
+}
+
+fn waits_before_of(status: &str) -> Option<u64> {
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let wants = field("State:")?.starts_with('R');
+    field("voluntary_ctxt_switches:")?.parse().ok().filter(|_| wants)
+}
+
+/// [`times`] in steps of a clock tick, without the time in a queue: for kernels (and sandboxes) that do not tell more.
 pub fn coarse_times(pid: u32, tid: u32) -> Option<Times> {
     let ticks = ticks_of(&of_task(pid, tid, "stat")?)?;
     Some(Times { running: ticks * (1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)), queued: 0 })
@@ -208,6 +222,15 @@ mod tests {
         assert_eq!(state_of("nothing"), None);
         assert_eq!(ticks_of("12 (a) R (b)) S 1 1 1 0 -1 4194560 900 0 3 0 70 8 0 0 20"), Some(78));
         assert_eq!(ticks_of("12 (a) S 1"), None);
+    }
+
+    #[test]
+    fn waits_are_counted_of_a_thread_that_wants_a_processor() {
+        let status = |state: &str| format!("Name:\tState:\nState:\t{state}\nvoluntary_ctxt_switches:\t12\nnon{REST}");
+        const REST: &str = "voluntary_ctxt_switches:\t340\n";
+        assert_eq!(waits_before_of(&status("R (running)")), Some(12));
+        assert_eq!(waits_before_of(&status("S (sleeping)")), None);
+        assert_eq!(["", "State:\tR (running)\n", REST].map(waits_before_of), [None; 3]);
     }
 
     #[test]
