@@ -246,3 +246,38 @@ def test_a_check_patches_as_well(worker_class: str, tmp_path: Path) -> None:
     assert line.startswith(
         f"Warning: The configuration file conf.py was executed before it could be patched for {worker_class}"
     )
+
+
+PLUGIN = {
+    "METADATA": "Metadata-Version: 2.1\nName: plug\nVersion: 1.0\n",
+    "entry_points.txt": "[gevent.plugins.monkey.did_patch_all]\nplug = plug:patched\n",
+}
+PLUGGED = {
+    "plug.py": "import os\n\ncalls = []\n\ndef patched(event):\n    calls.append(os.getpid())\n",
+    "plugged.py": """\
+import os
+import plug
+
+def application(environ, start_response):
+    start_response("200 OK", [])
+    return [repr(plug.calls == [os.getpid()]).encode()]
+""",
+}
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_plugin_of_gevents_is_called_once_in_each_worker(fresh: bool, tmp_path: Path) -> None:
+    folder = tmp_path / "plug-1.0.dist-info"
+    folder.mkdir()
+    for name, text in PLUGIN.items():
+        (folder / name).write_text(text)
+    # Otherwise the process that the server is forked from may have looked for plugins on another path.
+    config = "worker_class = 'gevent'\n"
+    with Site(
+        config, app="plugged:application", files=PLUGGED, env={"PYTHONPATH": str(tmp_path)}, fresh=fresh
+    ) as server:
+        assert server.get("/").body == b"True"
+        first = server.worker_pids()
+        os.kill(server.pid, signal.SIGHUP)
+        until(lambda: len(server.worker_pids()) == 1 and server.worker_pids() != first, "another worker")
+        assert server.get("/").body == b"True"

@@ -58,6 +58,8 @@ def prepare(alias: str) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import_module(name)
+    if alias == "gevent":
+        _plugins_of_gevent()
 
 
 def take_signals_back() -> None:
@@ -134,14 +136,31 @@ def _imported(module: str) -> str:
 
 
 def _gevent() -> None:
-    from importlib import metadata
-
     from gevent import monkey
 
-    # gevent asks for its plugins 25 times, and each time every installed package is looked at.
-    found = metadata.entry_points()
+    found = _plugins_of_gevent()
     with _instead("importlib.metadata", "entry_points", lambda **which: found.select(**which)):
         monkey.patch_all()
+
+
+def _plugins_of_gevent() -> Any:
+    """Of all installed packages. gevent asks for them 25 times, and each time every package would be looked at.
+
+    That also takes a megabyte, which each worker would have for itself: what the arbiter has found holds as long as
+    packages are looked for in the same places.
+    """
+    global _plugins
+    if _plugins is None or _plugins[0] != sys.path:
+        from importlib import metadata
+
+        found: Any = metadata.entry_points()
+        ours = [each for group in found.groups if group.startswith("gevent.") for each in found.select(group=group)]
+        _plugins = [*sys.path], metadata.EntryPoints(ours)
+    return _plugins[1]
+
+
+_plugins: tuple[list[str], Any] | None = None
+"""With the path on which they were found."""
 
 
 def _eventlet() -> None:
@@ -171,7 +190,6 @@ _NEEDED = {
     "gevent": [
         *(f"gevent.{name}" for name in ("events", "local", "monkey", "os", "queue", "select", "selectors", "signal")),
         *(f"gevent.{name}" for name in ("socket", "ssl", "subprocess", "thread", "threading", "time")),
-        "importlib.metadata",
     ],
     "eventlet": [
         *(f"eventlet.green.{name}" for name in ("Queue", "os", "select", "selectors", "socket", "ssl", "subprocess")),
