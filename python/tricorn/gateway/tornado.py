@@ -14,6 +14,7 @@ import socket
 import sys
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from traceback import walk_tb
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -107,7 +108,7 @@ class Server:
         delegate = None
         try:
             delegate = connection.delegate = self.delegate.start_request(server_conn, connection)
-            waits = delegate.headers_received(RequestStartLine(*call.head), make_headers(fields))
+            waits = delegate.headers_received(make_start_line(call.head), make_headers(fields))
             if waits is None and not call.has_body:
                 connection.is_reading = False
                 delegate.finish()
@@ -230,10 +231,12 @@ class Connection(HTTPConnection):
         _, status, reason = start_line
         if status == 101:
             return self._switch(str(reason), headers)
-        return self._outcome(self.call.start(int(status), reason, fields_of(headers), chunk or b""))
+        sent = self.call.start(int(status), reason, fields_of(headers), chunk or b"")
+        return self.server.sent if sent == ACCEPTED else self._outcome(sent)
 
     def write(self, chunk: bytes) -> Future:
-        return self._outcome(self.call.write(chunk))
+        sent = self.call.write(chunk)
+        return self.server.sent if sent == ACCEPTED else self._outcome(sent)
 
     def finish(self) -> None:
         if self._switched is not None:
@@ -415,7 +418,8 @@ class Connection(HTTPConnection):
     def _forget(self, *, at_once: bool = False) -> None:
         """Lets go of the handler; a delegate that was not given all of the body is told so."""
         self._close_callback = self._owner = None
-        self._stop_timer()
+        if self._timer is not None:
+            self._stop_timer()
         delegate, self.delegate = self.delegate, None
         if delegate is None or not (self.is_reading or at_once):
             return
@@ -429,8 +433,7 @@ class Connection(HTTPConnection):
             self._timer = None
 
     def _outcome(self, sent: int) -> Future:
-        if sent == ACCEPTED:
-            return self.server.sent
+        """What a write returns that was not simply accepted."""
         future: Future = self.server.loop.create_future()
         if sent == BEHIND:
             self._waiting = [*(self._waiting or ()), future]
@@ -458,6 +461,10 @@ class Connection(HTTPConnection):
         self._switched = self._take()
         self._switched.write("\r\n".join(head).encode("latin-1"))
         return self.server.sent
+
+
+make_start_line = partial(tuple.__new__, RequestStartLine)
+"""Of a request's three parts. The class itself takes them one by one, by a function of Python's."""
 
 
 def is_about_answer(error: HTTPInputError) -> bool:
