@@ -89,6 +89,12 @@ impl Engine {
         self.has_things(core) || !hub.late().is_empty()
     }
 
+    /// The event loop has called, and the first look has found nothing: a listener may have a connection that no event tells of
+    /// here ([`Entrance`](crate::waiting::entrance::Entrance)). Whether it has.
+    pub fn look_at_listeners(&self) -> bool {
+        self.shared.waiting.hub().is_some() && !is_child() && self.shared.baton.take().reactor.look_at_listeners()
+    }
+
     /// Whether there is something for `next`.
     pub fn has_more(&self) -> bool {
         !is_child() && self.has_things(&mut self.shared.baton.take())

@@ -186,6 +186,18 @@ impl Reactor {
         }
     }
 
+    /// Whether a listener has a connection that was meant for a sibling. It is taken here: the event loop would call for it again
+    /// and again until the sibling comes, which may wait for this very processor.
+    pub fn look_at_listeners(&mut self) -> bool {
+        if !self.config.siblings || !self.gate.entrance().is_direct() {
+            return false;
+        }
+        let waits = |listener: &Listener| listener.watched().is_some() && listener.has_some();
+        let Some(index) = self.gate.listeners().iter().position(waits) else { return false };
+        self.gate.begin_round(index as u16, 1);
+        true
+    }
+
     /// Takes one connection, to be read from at the next turn of the reactor. Whether there was any.
     fn take_for_later(&mut self, listener: u16) -> bool {
         if !self.has_room_for(listener) {

@@ -18,6 +18,10 @@
 //! * the loop's epoll. The event bears the poller's name there (`sys/loop_poller.rs`), so that the loop calls what it calls for the
 //!   poller. The kernel stops here if the hub waits, and passes by if it runs.
 //!
+//! The loop's epoll tells of a listener once more than there is to say (it is level-triggered), `accepts` only what it was woken
+//! for: a loop that was late for one connection is called for the next, which another worker was woken for. It takes it
+//! (`Reactor::look_at_listeners`).
+//!
 //! A worker that is woken and does not accept keeps the connection from all others: `Reactor::take_missed`, and the monitor that
 //! covers, accept in its place.
 //!

@@ -282,6 +282,16 @@ impl HubServer {
         lock(&self.view.late).clone()
     }
 
+    /// The loop calls without an event, as one does that was late for an earlier one: what the two looks of a turn find.
+    #[track_caller]
+    pub fn call_in_vain(&self) -> (bool, bool) {
+        self.run(|hub| {
+            let found = (hub.engine.look(), hub.engine.look_at_listeners());
+            hub.serve(None);
+            found
+        })
+    }
+
     /// The hub is held up when it is woken the next time, until `gate` is opened.
     pub fn hold_next_turn(&self) {
         self.view.holds.store(true, Ordering::SeqCst);
@@ -384,8 +394,10 @@ impl Loop {
     /// Does what there is to do.
     fn turn(&mut self) {
         let end = tricorn_io::clock::now() + TURN;
+        let mut is_first = true;
         loop {
-            while self.engine.look() {
+            while self.engine.look() || std::mem::take(&mut is_first) && self.engine.look_at_listeners() {
+                is_first = false;
                 for slot in self.engine.take_late() {
                     let path = self.open.iter().find(|exchange| exchange.slot() == slot).map(path);
                     lock(&self.view.late).push(path.expect("a call that is late waits"));

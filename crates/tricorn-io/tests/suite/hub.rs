@@ -584,6 +584,30 @@ fn a_connection_wakes_another_hub_while_the_first_is_busy() {
 }
 
 #[test]
+fn a_loop_that_calls_in_vain_takes_a_connection_for_which_a_sibling_was_woken() {
+    let hubs = hubs(2, Way::Epoll);
+    for hub in &hubs {
+        assert_eq!(hub.call_in_vain(), (false, false), "there is no connection");
+    }
+    let before = quiet(&hubs);
+    let mut client = hubs[0].connect();
+    client.send(b"GET /now HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n");
+    assert_eq!(client.response().body, b"/now");
+    let first = usize::from(quiet(&hubs)[0] == before[0]);
+    until("it was quicker than the monitor of the sibling", || {
+        quiet(&hubs);
+        hubs[first].hold_next_turn();
+        let mut client = hubs[0].connect();
+        client.ask("/now");
+        hubs[first].gate.until_held(1); // no other worker was woken for it
+        let found = hubs[1 - first].call_in_vain();
+        assert_eq!(client.response().status, 200);
+        hubs[first].gate.open(1);
+        found == (false, true)
+    });
+}
+
+#[test]
 fn connections_that_stay_go_to_the_hubs_in_turn() {
     let hubs = hubs(3, Way::Epoll);
     let clients: Vec<Client> = (0..9)
