@@ -121,10 +121,8 @@ impl LoopServer {
     fn take_turn(&self, py: Python<'_>) -> PyResult<()> {
         self.samples.tell(py, &self.engine, || self.gateway.calls(py));
         let end = clock::now() + TURN;
-        let mut is_first = true;
         loop {
-            while self.engine.look() || std::mem::take(&mut is_first) && self.engine.look_at_listeners() {
-                is_first = false;
+            while self.engine.look() {
                 for slot in self.engine.take_late() {
                     self.gateway.is_late(py, slot)?;
                 }

@@ -71,7 +71,7 @@ impl Engine {
         let rung = hub.answer();
         let mut guard = shared.baton.take();
         let core = &mut *guard;
-        core.hub_rests = false;
+        let has_rested = std::mem::replace(&mut core.hub_rests, false);
         shared.reclaim(core);
         shared.stop_covering(core);
         core.reactor.sort_newcomer();
@@ -86,13 +86,8 @@ impl Engine {
                 return true;
             }
         }
-        self.has_things(core) || !hub.late().is_empty()
-    }
-
-    /// The event loop has called, and the first look has found nothing: a listener may have a connection that no event tells of
-    /// here ([`Entrance`](crate::waiting::entrance::Entrance)). Whether it has.
-    pub fn look_at_listeners(&self) -> bool {
-        self.shared.waiting.hub().is_some() && !is_child() && self.shared.baton.take().reactor.look_at_listeners()
+        // The event loop has called: if for nothing, a listener may have a connection that no event tells of here (`Entrance`).
+        self.has_things(core) || !hub.late().is_empty() || has_rested && !rung && core.reactor.look_at_listeners()
     }
 
     /// Whether there is something for `next`.

@@ -282,12 +282,13 @@ impl HubServer {
         lock(&self.view.late).clone()
     }
 
-    /// The loop calls without an event, as one does that was late for an earlier one: what the two looks of a turn find.
+    /// The loop calls without an event, as one does that was late for an earlier one. Whether there is something to do.
     #[track_caller]
-    pub fn call_in_vain(&self) -> (bool, bool) {
+    pub fn call_in_vain(&self) -> bool {
         self.run(|hub| {
-            let found = (hub.engine.look(), hub.engine.look_at_listeners());
+            let found = hub.engine.look();
             hub.serve(None);
+            hub.engine.rest();
             found
         })
     }
@@ -394,10 +395,8 @@ impl Loop {
     /// Does what there is to do.
     fn turn(&mut self) {
         let end = tricorn_io::clock::now() + TURN;
-        let mut is_first = true;
         loop {
-            while self.engine.look() || std::mem::take(&mut is_first) && self.engine.look_at_listeners() {
-                is_first = false;
+            while self.engine.look() {
                 for slot in self.engine.take_late() {
                     let path = self.open.iter().find(|exchange| exchange.slot() == slot).map(path);
                     lock(&self.view.late).push(path.expect("a call that is late waits"));

@@ -587,7 +587,7 @@ fn a_connection_wakes_another_hub_while_the_first_is_busy() {
 fn a_loop_that_calls_in_vain_takes_a_connection_for_which_a_sibling_was_woken() {
     let hubs = hubs(2, Way::Epoll);
     for hub in &hubs {
-        assert_eq!(hub.call_in_vain(), (false, false), "there is no connection");
+        assert!(!hub.call_in_vain(), "there is no connection");
     }
     let before = quiet(&hubs);
     let mut client = hubs[0].connect();
@@ -603,7 +603,7 @@ fn a_loop_that_calls_in_vain_takes_a_connection_for_which_a_sibling_was_woken() 
         let found = hubs[1 - first].call_in_vain();
         assert_eq!(client.response().status, 200);
         hubs[first].gate.open(1);
-        found == (false, true)
+        found
     });
 }
 

@@ -201,10 +201,8 @@ impl GreenServer {
         self.sort(py)?;
         let begun = clock::now();
         let end = begun + TURN;
-        let mut is_first = true;
         loop {
-            while self.engine.look() || std::mem::take(&mut is_first) && self.engine.look_at_listeners() {
-                is_first = false;
+            while self.engine.look() {
                 self.raise_in_late_calls(py);
                 while self.engine.has_more() {
                     self.start_one(slf)?;
