@@ -146,7 +146,7 @@ def _gevent() -> None:
 def _plugins_of_gevent() -> Any:
     """Of all installed packages. gevent asks for them 25 times, and each time every package would be looked at.
 
-    That also takes a megabyte, which each worker would have for itself: what the arbiter has found holds as long as
+    That also takes 0.6 MiB, which each worker would have for itself: what the arbiter has found holds as long as
     packages are looked for in the same places.
     """
     global _plugins
