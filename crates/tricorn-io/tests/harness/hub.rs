@@ -298,12 +298,12 @@ impl HubServer {
         self.view.holds.store(true, Ordering::SeqCst);
     }
 
-    /// Times that the engine has woken the hub.
     /// Jobs that the hub has done.
     pub fn jobs(&self) -> usize {
         self.view.jobs.load(Ordering::SeqCst)
     }
 
+    /// Times that the engine has woken the hub.
     pub fn turns(&self) -> usize {
         self.view.turns.load(Ordering::SeqCst)
     }
