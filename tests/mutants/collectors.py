@@ -39,7 +39,7 @@ COLLECTORS = (
         f"{SRC}/collectors/socket.rs",
         "*written = 0;",
         "",
-        (f"{IO} suite collectors",),
+        (f"{IO} lib collectors::socket",),
     ),
     Fault(
         "streams_follow",

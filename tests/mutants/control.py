@@ -135,7 +135,7 @@ CONTROL_SOCKET = (
         f"{ARBITER}/worker_handle.py",
         "        except ValueError:\n            return None\n\n    def requests",
         "        except ZeroDivisionError:\n            return None\n\n    def requests",
-        ("tests/integration/test_control.py -k rubbish",),
+        ("tests/unit/arbiter/test_worker_handle.py",),
     ),
     Fault(
         "denied_first",

@@ -159,9 +159,17 @@ METRICS = (
         "event_loops_tell_their_waits",
         "an event loop of asyncio says when it waits",
         "python/tricorn/workers/event_loop.py",
-        "selector.select = clock.around(selector.select)",
+        "selector.select = clock.select(descriptor, keys)",
         "pass",
         ("tests/integration/test_loop_time.py -k asgi",),
+    ),
+    Fault(
+        "other_selectors_tell_their_waits",
+        "a loop of asyncio that waits by another selector says when it waits",
+        "python/tricorn/workers/event_loop.py",
+        "selector.select = clock.around(selector.select)",
+        "pass",
+        ("tests/unit/workers/test_event_loop.py",),
     ),
     Fault(
         "gevent_tells_its_waits",

@@ -9,11 +9,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tricorn._core import Core
 from tricorn.arbiter import pages as arbiter_pages
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.worker_handle import WorkerHandle, open_bell, open_file
 from tricorn.workers.messages import BootFailed, Ready
 
+from tests.harness.core import OPTIONS, PAGE
 from tests.harness.shared_memory import SharedMemory
 
 
@@ -49,6 +51,19 @@ def test_last_words_are_heard_and_the_pipe_closed() -> None:
 def test_a_signal_to_a_worker_that_is_gone_is_no_error() -> None:
     handle, worker = pair()
     handle.send(Signals.SIGTERM)  # no process has such a pid
+    os.close(worker)
+    handle.close()
+
+
+def test_of_a_page_of_rubbish_nothing_is_known() -> None:
+    handle, worker = pair()
+    handle.pages = Pages(PAGE, 1)
+    page = handle.pages.page(0)
+    Core([], OPTIONS, page).close()
+    assert handle.snapshot() is not None
+    page[8:] = b"\xff" * (PAGE - 8)  # the magic number is still there
+    assert handle.snapshot() is None
+    assert handle.requests() == []
     os.close(worker)
     handle.close()
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
+import selectors
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tricorn import forked
 from tricorn.workers.event_loop import EventLoop
 
 
@@ -59,6 +61,31 @@ def test_it_has_the_time_of_its_kind(turns: EventLoop) -> None:
     begun = turns.loop.time()
     turns.run(asyncio.sleep(0.01))
     assert turns.loop.time() - begun > 0.009, "uvloop's has milliseconds"
+
+
+def test_a_selector_of_another_kind_tells_its_waits_as_well() -> None:
+    told: list[str] = []
+
+    class Clock:
+        def begin(self) -> None:
+            told.append("begin")
+
+        def around(self, select: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+            def timed(timeout: float | None = None) -> list[Any]:
+                told.append("waits")
+                return select(timeout)
+
+            return timed
+
+    clock: Any = Clock()
+    log: Any = Log()
+    loop = asyncio.SelectorEventLoop(selectors.PollSelector())
+    turns = EventLoop("asyncio", log, (loop, frozenset(forked.epolls())))
+    turns.keep_time(clock)
+    assert turns.run(give("taken")) == "taken"
+    assert told[0] == "begin"
+    assert "waits" in told
+    turns.close()
 
 
 def test_callbacks_are_called_soon_in_order_with_their_arguments_and_contexts(turns: EventLoop) -> None:

@@ -191,3 +191,38 @@ fn unix(path: &PathBuf, kind: SocketType) -> io::Result<OwnedFd> {
     connect(&fd, &SocketAddrUnix::new(path)?)?;
     Ok(fd)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_piece_that_was_taken_in_part_is_sent_whole_on_the_next_connection() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        let mut socket = Socket::new(Address::Tcp(listener.local_addr().expect("an address")), None);
+        let mut written = 0;
+        let send = |socket: &mut Socket, piece: &[u8], written: &mut usize| {
+            *written += (0..1000)
+                .find_map(|_| match socket.send(piece, written, 0) {
+                    Err(Errno::AGAIN) => {
+                        std::thread::yield_now(); // the handshake
+                        None
+                    }
+                    result => Some(result.expect("a connection")),
+                })
+                .expect("it is taken");
+        };
+        // Two halves of one message, as if the socket had been full between them.
+        send(&mut socket, b"a mess", &mut written);
+        let (first, _) = listener.accept().expect("a connection");
+        assert_eq!(written, 6);
+        drop(first); // it has bytes that were not read: a reset
+        send(&mut socket, b"a message\n", &mut written);
+        let (mut second, _) = listener.accept().expect("another connection");
+        let mut taken = [0; 10];
+        second.read_exact(&mut taken).expect("the message");
+        assert_eq!((&taken, written), (b"a message\n", 10));
+    }
+}
