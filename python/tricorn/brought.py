@@ -36,10 +36,11 @@ def is_there(package: str) -> bool:
 
 def keep(packages: Collection[str]) -> None:
     """Has these, and forgets the others."""
-    for name in tuple(sys.modules):
-        package = name.partition(".")[0]
-        if package in PACKAGES and package not in packages and _is_ours(name):
-            del sys.modules[name]
+    for package in PACKAGES:
+        # To look at the names of all modules is to write to their pages, which a worker then has to itself.
+        if package in sys.modules and package not in packages and _is_ours(package):
+            for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+                del sys.modules[name]
     for package in packages:
         with importing(package):
             import_module(package)

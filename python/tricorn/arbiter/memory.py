@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Mapping
 
 from tricorn.unpatched import os
 
@@ -23,5 +24,7 @@ def rss(pid: int) -> int | None:
 
 def freeze() -> None:
     """What exists now is no garbage: keeps the workers' collectors from writing to the pages it is on."""
+    # `logging` asks this of a line's only argument. The first answer walks along all classes of mappings, and is kept.
+    isinstance(0, Mapping)
     gc.collect()
     gc.freeze()

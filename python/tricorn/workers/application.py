@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tricorn.gateway import app_loader
 from tricorn.workers import choose
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ class Application:
         self.callable: Callable[..., Any] | None = None if config.factory else given
 
     def load(self) -> Callable[..., Any]:
-        from tricorn.gateway import app_loader
-
         if self.cfg.paste is not None and self._given is None:
             from tricorn.gateway import paste
 
