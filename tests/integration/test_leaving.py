@@ -67,6 +67,8 @@ def test_an_operator_who_denies_readiness_moves_pools_as_well(tmp_path: Path) ->
 def test_who_comes_too_late_is_refused_and_not_kept_waiting() -> None:
     """A packet that is dropped is sent again after a second; while it drains the server still has its listeners."""
     with Server(workers=2) as server:
+        with server.connect() as wire:
+            assert wire.get("/hello").status == 200, "a worker that is told to go while it boots serves no client"
         refused = threading.Event()
         unanswered: list[object] = []
 
