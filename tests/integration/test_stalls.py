@@ -20,9 +20,9 @@ HOLDS = APPLICATIONS.replace("C.usleep(20_000)", f"C.usleep({SECONDS * 1e6:.0f})
 REPORT = re.compile(r"\[WARNING\] The event loop of worker \(pid:(\d+)\) was held up for ([\d.]+) s by one call\. (.*)")
 
 
-def site(worker_class: str, more: str = "", loop: str = "asyncio") -> Site:
+def site(worker_class: str, more: str = "", loop: str = "asyncio", code: str = HOLDS) -> Site:
     config = f"worker_class = {worker_class!r}\nasgi_loop = {loop!r}\n{more}"
-    return Site(config, app=f"work:{NAMES[worker_class]}", files={"work.py": HOLDS})
+    return Site(config, app=f"work:{NAMES[worker_class]}", files={"work.py": code})
 
 
 def together(server: Site, path: str, clients: int) -> None:
@@ -76,8 +76,8 @@ def test_requests_that_give_way_hold_up_nothing(worker_class: str) -> None:
 
 def test_the_first_request_may_take_its_time() -> None:
     imports = "def imports():\n    C.usleep(1_500_000)\n"
-    app = HOLDS.replace("DOES = {", imports + 'DOES = {"/imports": imports, ')
-    with Site("worker_class = 'gevent'\n", app="work:wsgi", files={"work.py": app}) as server:
+    code = HOLDS.replace("DOES = {", imports + 'DOES = {"/imports": imports, ')
+    with site("gevent", code=code) as server:
         server.get("/imports")
         server.get("/blocks")
         (said,) = server.log.wait(REPORT.pattern)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tricorn.gateway import app_loader
+from tricorn.gateway import app_loader, interfaces
 from tricorn.workers import choose
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ class Application:
 
     def wsgi(self) -> Callable[..., Any]:
         """The callable. Raises AppImportError, also if the worker class cannot call it, and what its modules raise."""
-        from tricorn.gateway import interfaces
-
         if self.callable is None:
             self.callable = self.load()
         interfaces.check(self.callable, self.app_uri, choose(self.cfg.worker_class, self.cfg.threads))

@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -81,11 +82,11 @@ def test_a_selector_of_another_kind_tells_its_waits_as_well() -> None:
     log: Any = Log()
     loop = asyncio.SelectorEventLoop(selectors.PollSelector())
     turns = EventLoop("asyncio", log, (loop, frozenset(forked.epolls())))
-    turns.keep_time(clock)
-    assert turns.run(give("taken")) == "taken"
+    with closing(turns):
+        turns.keep_time(clock)
+        assert turns.run(give("taken")) == "taken"
     assert told[0] == "begin"
     assert "waits" in told
-    turns.close()
 
 
 def test_callbacks_are_called_soon_in_order_with_their_arguments_and_contexts(turns: EventLoop) -> None:

@@ -195,6 +195,8 @@ fn unix(path: &PathBuf, kind: SocketType) -> io::Result<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::poll::ready;
+    use rustix::event::PollFlags;
     use std::io::Read;
     use std::net::TcpListener;
 
@@ -203,22 +205,21 @@ mod tests {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let mut socket = Socket::new(Address::Tcp(listener.local_addr().expect("an address")), None);
         let mut written = 0;
+        let is = |socket: &Socket, flag| !ready(socket.fd().expect("a socket"), flag, 10 * SECOND).is_empty();
         let send = |socket: &mut Socket, piece: &[u8], written: &mut usize| {
-            *written += (0..1000)
-                .find_map(|_| match socket.send(piece, written, 0) {
-                    Err(Errno::AGAIN) => {
-                        std::thread::yield_now(); // the handshake
-                        None
-                    }
-                    result => Some(result.expect("a connection")),
-                })
-                .expect("it is taken");
+            let mut result = socket.send(piece, written, 0);
+            if result == Err(Errno::AGAIN) {
+                assert!(is(socket, PollFlags::OUT), "the handshake ends");
+                result = socket.send(piece, written, 0);
+            }
+            *written += result.expect("a connection");
         };
         // Two halves of one message, as if the socket had been full between them.
         send(&mut socket, b"a mess", &mut written);
         let (first, _) = listener.accept().expect("a connection");
         assert_eq!(written, 6);
-        drop(first); // it has bytes that were not read: a reset
+        drop(first);
+        assert!(is(&socket, PollFlags::HUP), "it had bytes that were not read, so that the connection is reset");
         send(&mut socket, b"a message\n", &mut written);
         let (mut second, _) = listener.accept().expect("another connection");
         let mut taken = [0; 10];
