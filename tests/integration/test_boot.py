@@ -63,6 +63,21 @@ def test_an_asgi_worker_imports_what_it_needs() -> None:
     assert not {"importlib.metadata", "email", "csv", "zipfile", "urllib.parse", "http.client"} & modules
 
 
+@pytest.mark.beyond_reference("its modules are its own affair")
+def test_a_gevent_worker_imports_what_it_needs() -> None:
+    app = """
+import sys
+
+def application(environ, start_response):
+    start_response("200 OK", [])
+    return [" ".join(sys.modules).encode()]
+"""
+    with Site("worker_class = 'gevent'\n", app="mine:application", files={"mine.py": app}) as server:
+        modules = set(server.get("/").body.decode().split())
+    assert {"gevent.ssl", "tricorn.green.patching"} <= modules
+    assert not {"importlib.metadata", "csv", "zipfile", "tempfile", "shutil"} & modules
+
+
 def test_several_addresses() -> None:
     ports = free_ports(2)
     with Server(bind=f"127.0.0.1:{ports[0]}", extra=["-b", f"127.0.0.1:{ports[1]}"]) as server:

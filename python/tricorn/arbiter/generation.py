@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tricorn import brought, workers
-from tricorn.arbiter import certificates, reuse_port, sockets
+from tricorn.arbiter import certificates, hooks, reuse_port, sockets
 from tricorn.arbiter.certificates import Certificates
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.policy.state import Policy
@@ -19,7 +19,6 @@ from tricorn.config.doors import Door
 from tricorn.config.load import Loaded
 from tricorn.errors import AppImportError, BootError, shown
 from tricorn.gateway import interfaces
-from tricorn.green import patching
 from tricorn.log import Logger
 from tricorn.record import replace
 from tricorn.unpatched import time
@@ -227,4 +226,4 @@ def _preload(generation: Generation) -> None:
             generation.log.error("Exception while the application was loaded", exc_info=shown(error))
         raise BootError("Worker failed to boot.") from None  # the log has said why
     finally:
-        patching.take_signals_back()
+        hooks.take_signals_back()

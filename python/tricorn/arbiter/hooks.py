@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from tricorn.errors import ConfigError
-from tricorn.green import patching
 
 if TYPE_CHECKING:
     from tricorn.arbiter.generation import Generation
@@ -19,7 +19,7 @@ def must(generation: Generation, name: str, *arguments: object) -> None:
         generation.log.exception("Exception in the hook %s", name)
         raise ConfigError(f"The hook {name} failed: {type(error).__name__}: {error}") from None
     finally:
-        patching.take_signals_back()
+        take_signals_back()
 
 
 def may(generation: Generation, name: str, *arguments: object) -> bool:
@@ -30,5 +30,12 @@ def may(generation: Generation, name: str, *arguments: object) -> bool:
         generation.log.exception("Exception in the hook %s", name)
         return False
     finally:
-        patching.take_signals_back()
+        take_signals_back()
     return True
+
+
+def take_signals_back() -> None:
+    """When code of the user's has run in the arbiter: a hub in it takes none of its signals, if greenlets are there."""
+    patching = sys.modules.get("tricorn.green.patching")  # its import costs more than the one look
+    if patching is not None:
+        patching.take_signals_back()

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from tricorn import log as logs
 from tricorn.config import config_file
 from tricorn.errors import ConfigError
-from tricorn.green import early
+from tricorn.green import early, plugins
 from tricorn.unpatched import os, signal
 
 
@@ -59,7 +59,7 @@ def prepare(alias: str) -> None:
             warnings.simplefilter("ignore")
             import_module(name)
     if alias == "gevent":
-        _plugins_of_gevent()
+        plugins.look()
 
 
 def take_signals_back() -> None:
@@ -138,29 +138,8 @@ def _imported(module: str) -> str:
 def _gevent() -> None:
     from gevent import monkey
 
-    found = _plugins_of_gevent()
-    with _instead("importlib.metadata", "entry_points", lambda **which: found.select(**which)):
+    with _instead("importlib", "metadata", plugins.Metadata()):
         monkey.patch_all()
-
-
-def _plugins_of_gevent() -> Any:
-    """Of all installed packages. gevent asks for them 25 times, and each time every package would be looked at.
-
-    That also takes 0.6 MiB, which each worker would have for itself: what the arbiter has found holds as long as
-    packages are looked for in the same places.
-    """
-    global _plugins
-    if _plugins is None or _plugins[0] != sys.path:
-        from importlib import metadata
-
-        found: Any = metadata.entry_points()
-        ours = [each for group in found.groups if group.startswith("gevent.") for each in found.select(group=group)]
-        _plugins = [*sys.path], metadata.EntryPoints(ours)
-    return _plugins[1]
-
-
-_plugins: tuple[list[str], Any] | None = None
-"""With the path on which they were found."""
 
 
 def _eventlet() -> None:
@@ -173,15 +152,18 @@ def _eventlet() -> None:
 
 
 @contextmanager
-def _instead(module: str, name: str, function: Callable[..., object]) -> Iterator[None]:
-    """Puts `function` in the place of a module's, for a while."""
+def _instead(module: str, name: str, value: object) -> Iterator[None]:
+    """Puts `value` in the place of a module's name, for a while; what is put there meanwhile stays."""
     names = vars(import_module(module))
     own = names.get(name)
-    names[name] = function
+    names[name] = value
     try:
         yield
     finally:
-        names[name] = own
+        if names.get(name) is value:
+            names[name] = own
+            if own is None:
+                del names[name]
 
 
 _LIBRARIES: dict[str, Callable[[], None]] = {"gevent": _gevent, "eventlet": _eventlet}

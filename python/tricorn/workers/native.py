@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import platform
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -119,7 +119,7 @@ def make_core(worker: Worker) -> Core:
         "routes": spec.routes,
         "slot": spec.slot,
         "generation": spec.generation,
-        "info": [("version", __version__), ("python", platform.python_version()), ("class", worker.alias)],
+        "info": [("version", __version__), ("python", sys.version.partition(" ")[0]), ("class", worker.alias)],
         "channel": fds.channel,
         "doors": [_door(each.door) for each in spec.sockets],
         "tls_page": spec.tls_page,
