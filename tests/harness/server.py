@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import uuid
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -59,8 +60,10 @@ always_fresh = False
 # Below the ports the kernel gives to outgoing connections: none of them takes one between choosing and binding.
 PORTS = range(18000, 32000)
 _places = itertools.count(os.getpid() * 1009)
-"""Where this process looks for a port, far from its neighbours. What was found is not bound at once: it is not found
-again before all others were."""
+"""Where this process looks for a port, far from its neighbours."""
+_claims: deque[socket.socket] = deque()
+CLAIMS = 64
+"""How many ports of those found last no other process finds: a server takes a moment to bind its own."""
 
 
 OWN_COMMAND = [sys.executable, "-m", "tricorn"]
@@ -86,6 +89,7 @@ def free_ports(count: int) -> list[int]:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 sock.bind(("127.0.0.1", port))
+                _claim(port)
             except OSError:
                 sock.close()
                 continue
@@ -93,6 +97,19 @@ def free_ports(count: int) -> list[int]:
             if len(found) == count:
                 return found
     raise AssertionError(f"no {count} free ports")
+
+
+def _claim(port: int) -> None:
+    """Raises OSError if another process has: a name of the abstract namespace has one owner (unix(7))."""
+    claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        claim.bind(f"\0tricorn-tests-{port}")
+    except OSError:
+        claim.close()
+        raise
+    _claims.append(claim)
+    if len(_claims) > CLAIMS:
+        _claims.popleft().close()
 
 
 def arguments(options: Mapping[str, Any]) -> list[str]:
