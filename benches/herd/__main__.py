@@ -43,7 +43,17 @@ LOADS: Mapping[str, Mapping[str, Any]] = {
     "one": {"connections": 1},
     "many": {"connections": 64},
 }
-HEADER = ["class", "load", "version", "1 worker µs", "workers µs", "ratio", "lowest-highest", "1 worker waits", "wait"]
+HEADER = [
+    "class",
+    "load",
+    "version",
+    "1 worker µs",
+    "workers µs",
+    "ratio",
+    "lowest-highest",
+    "waits with 1",
+    "with all",
+]
 
 
 class Cost(NamedTuple):
