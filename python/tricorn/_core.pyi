@@ -50,6 +50,7 @@ __all__ = [
     "scoreboard_bytes",
     "suite_names",
     "tls_page_bytes",
+    "trim_heap",
     "upload_dir_in_memory",
 ]
 
@@ -112,6 +113,9 @@ def access_object(atoms: dict[str, Any], time: str) -> str:
 
     `time` is the log's: `[21/Nov/2026:01:02:32 +0000]`.
     """
+
+def trim_heap() -> None:
+    """Returns to the kernel what the allocator keeps of memory that was freed (malloc_trim(3)); glibc's only."""
 
 def enlarge_signal_stack() -> bool:
     """Makes room for every signal at once on the calling thread's alternate signal stack, if it has one.

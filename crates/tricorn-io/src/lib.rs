@@ -79,6 +79,7 @@ pub use sys::fds::shared_words;
 pub use sys::files::{descriptor_limit, duplicate, file_size, open_file};
 pub use sys::foreign_poll::{ReadyDescriptor, wait_at};
 pub use sys::fork::{exit_at_once, is_child};
+pub use sys::memory::trim_heap;
 pub use sys::seat::Seat;
 pub use tricorn_doctor::{Marks, Memory, PyFrame, offsets_of};
 pub use wait_sites::{Place, PoolWait, WaitSite};

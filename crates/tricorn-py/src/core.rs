@@ -239,6 +239,12 @@ pub fn enlarge_signal_stack() -> PyResult<bool> {
     tricorn_io::enlarge_signal_stack().map_err(|error| PyErr::from(std::io::Error::from(error)))
 }
 
+/// Gives back to the kernel what was freed and is kept.
+#[pyfunction]
+pub fn trim_heap() {
+    tricorn_io::trim_heap();
+}
+
 /// All pages of the group, of which `page` is one. They are as long as it is, which may be longer than `threads` need: the
 /// arbiter makes them before a worker knows its class.
 fn siblings(options: &GroupOptions, page: &PyBuffer<u8>, threads: usize, slot: u64) -> PyResult<Siblings> {

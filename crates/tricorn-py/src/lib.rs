@@ -89,6 +89,8 @@ mod _core {
     #[pymodule_export]
     use crate::core::scoreboard_bytes;
     #[pymodule_export]
+    use crate::core::trim_heap;
+    #[pymodule_export]
     use crate::doctor::{doctor_look, doctor_walk};
     #[pymodule_export]
     use crate::green::GreenServer;

@@ -26,6 +26,7 @@ from tricorn._core import (
     scoreboard_bytes,
     suite_names,
     tls_page_bytes,
+    trim_heap,
     upload_dir_in_memory,
 )
 from tricorn.config.config import Config
@@ -59,6 +60,7 @@ __all__ = [
     "scoreboard_bytes",
     "suite_names",
     "tls_page_bytes",
+    "trim_heap",
     "unknown_atoms",
     "uploads_in_memory",
 ]

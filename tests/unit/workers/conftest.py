@@ -88,8 +88,9 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[Core]:
     fake.check_access_log_format = fake.check_upload_dir = fake.upload_dir_in_memory = lambda text: None
     fake.check_tls = fake.publish_tls = fake.suite_names = fake.tls_page_bytes = None
     fake.enlarge_signal_stack = lambda: False
+    fake.trim_heap = None
     monkeypatch.setitem(sys.modules, "tricorn._core", fake)
-    forget_native()
+    own = forget_native()
     numbers = [signal.Signals[f"SIG{name}"] for name in TOUCHED]
     before = {number: signal.getsignal(number) for number in numbers}
     yield made
@@ -97,14 +98,16 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[Core]:
     for number, handler in before.items():
         signal.signal(number, handler)
     forget_native()
+    if own is not None:
+        sys.modules["tricorn.workers.native"] = vars(workers)["native"] = own
     for end in pipe:
         os.close(end)
 
 
-def forget_native() -> None:
-    """Its module holds on to the core that it was imported with."""
-    sys.modules.pop("tricorn.workers.native", None)
+def forget_native() -> ModuleType | None:
+    """Its module holds on to the core that it was imported with. Returns it, if it was imported."""
     vars(workers).pop("native", None)
+    return sys.modules.pop("tricorn.workers.native", None)
 
 
 @dataclass
