@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,8 @@ def conclude(
     print(f"\n{body}")
     if arguments.dry:
         return None
-    folder = ROOT / "benches" / "runs" / f"{time.strftime('%Y-%m-%d')}-{arguments.name}"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = _unused(ROOT / "benches" / "runs" / f"{time.strftime('%Y-%m-%d')}-{arguments.name}")
+    folder.mkdir(parents=True)
     described = environment()
     raw = {"environment": described, "commands": dict(commands), "data": data}
     (folder / "raw.json").write_text(json.dumps(raw, indent=1) + "\n")
@@ -67,6 +68,12 @@ def conclude(
     (folder / "README.md").write_text("\n".join(page))
     print(f"\nwritten to {folder.relative_to(ROOT)}; to list it: python scripts/render_runs.py")
     return folder
+
+
+def _unused(folder: Path) -> Path:
+    """`folder`, or one with a number behind its name if there is a run of that name."""
+    names = chain([folder.name], (f"{folder.name}-{number}" for number in count(2)))
+    return next(path for path in map(folder.with_name, names) if not path.exists())
 
 
 def environment() -> dict[str, str]:

@@ -17,6 +17,8 @@ from tests.harness.wire import request
 CLIENTS = {"asyncio": 10_000, "uvloop": 20_000}
 FIRST = 5_000
 AT_ONCE = 200
+MOST_GROWN = 8 << 20
+"""Bytes."""
 NO_UVLOOP = pytest.mark.skipif(find_spec("uvloop") is None, reason="uvloop is not installed")
 LOOPS = pytest.mark.parametrize("loop", ["asyncio", pytest.param("uvloop", marks=NO_UVLOOP)])
 
@@ -67,8 +69,8 @@ def test_clients_that_leave_leave_nothing_behind(loop: str) -> None:
         come_and_go(server, FIRST)
         first = rested(server)
         worker = server.worker_pid()
-        memory, descriptors = proc.private_bytes(worker), proc.descriptors(worker)
-        come_and_go(server, CLIENTS[loop])
+        descriptors = proc.descriptors(worker)
+        grown = grows(server, CLIENTS[loop])
         last = rested(server)
         assert last["seen"] - first["seen"] > CLIENTS[loop] / 2
         assert last["tasks"] <= first["tasks"]
@@ -77,9 +79,18 @@ def test_clients_that_leave_leave_nothing_behind(loop: str) -> None:
             "less than one object for each thousand of them is left",
         )
         until(lambda: proc.descriptors(worker) <= descriptors, "every descriptor is given back")
-        assert proc.private_bytes(worker) - memory < 8 << 20
+        # On a busy machine more may be there at once than before, and need room that is kept. A leak needs it again.
+        assert grown < MOST_GROWN or grows(server, CLIENTS[loop]) < MOST_GROWN
         assert server.worker_pid() == worker
         assert not server.log.matching("Traceback|panicked|never retrieved|Error")
+
+
+def grows(server: Server, clients: int) -> int:
+    """By so many bytes, while so many clients come and go."""
+    before = proc.private_bytes(server.worker_pid())
+    come_and_go(server, clients)
+    rested(server)
+    return proc.private_bytes(server.worker_pid()) - before
 
 
 def rested(server: Server) -> Any:

@@ -41,8 +41,12 @@ pub fn wait_channel(pid: u32, tid: u32) -> String {
 /// The number that the process itself knows a thread by: another one in a container.
 pub fn inner_tid(pid: u32, tid: u32) -> u32 {
     let status = of_task(pid, tid, "status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
-    line.and_then(|line| line.split_whitespace().last()?.parse().ok()).unwrap_or(tid)
+    field(&status, "NSpid:").and_then(|tids| tids.split_whitespace().last()?.parse().ok()).unwrap_or(tid)
+}
+
+/// A line of `status`, without its name.
+fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
 }
 
 /// Nanoseconds on a processor, and in its queue.
@@ -70,9 +74,8 @@ pub fn waits_before(pid: u32, tid: u32) -> Option<u64> {
 }
 
 fn waits_before_of(status: &str) -> Option<u64> {
-    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-    let wants = field("State:")?.starts_with('R');
-    field("voluntary_ctxt_switches:")?.parse().ok().filter(|_| wants)
+    let wants = field(status, "State:")?.starts_with('R');
+    field(status, "voluntary_ctxt_switches:")?.parse().ok().filter(|_| wants)
 }
 
 /// [`times`] in steps of a clock tick, without the time in a queue: for kernels (and sandboxes) that do not tell more.

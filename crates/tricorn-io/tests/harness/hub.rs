@@ -293,9 +293,19 @@ impl HubServer {
         })
     }
 
-    /// The hub is held up when it is woken the next time, until `gate` is opened.
-    pub fn hold_next_turn(&self) {
+    /// A client that asks for something, and whether this hub was woken for it and is held up until `gate` is opened. On a busy
+    /// machine another may be quicker: its monitor, or a sibling.
+    pub fn is_held_up_by(&self, connect: impl FnOnce() -> Client, path: &str) -> (Client, bool) {
         self.view.holds.store(true, Ordering::SeqCst);
+        let mut client = connect();
+        client.ask(path);
+        until("it is woken, or another is quicker", || self.gate.held() == 1 || client.has_something());
+        if self.gate.held() == 0 && !self.view.holds.swap(false, Ordering::SeqCst) {
+            self.gate.until_held(1); // it was woken just now
+            self.gate.open(1);
+            return (client, false);
+        }
+        (client, self.gate.held() == 1)
     }
 
     /// Jobs that the hub has done.

@@ -596,10 +596,10 @@ fn a_loop_that_calls_in_vain_takes_a_connection_for_which_a_sibling_was_woken() 
     let first = usize::from(quiet(&hubs)[0] == before[0]);
     until("it was quicker than the monitor of the sibling", || {
         quiet(&hubs);
-        hubs[first].hold_next_turn();
-        let mut client = hubs[0].connect();
-        client.ask("/now");
-        hubs[first].gate.until_held(1); // no other worker was woken for it
+        let (mut client, is_held) = hubs[first].is_held_up_by(|| hubs[0].connect(), "/now");
+        if !is_held {
+            return false;
+        }
         let found = hubs[1 - first].call_in_vain();
         assert_eq!(client.response().status, 200);
         hubs[first].gate.open(1);
@@ -641,13 +641,16 @@ fn a_connection_for_which_a_hub_was_woken_that_is_held_up_goes_to_a_sibling() {
     workers.servers[1].until_at_least(Word::Rescues, 1);
     workers.unblock(1);
     workers.servers[1].until(Word::Free, 1);
-    hub.hold_next_turn();
-    let mut client = workers.connect_to_all();
-    client.ask("/w");
-    hub.gate.until_held(1); // no other worker was woken for it
-    assert_eq!(client.response().answer().worker, Some(1));
+    let mut passed_on = 0;
+    until("it was quicker than its monitor", || {
+        hub.turns_when_quiet();
+        passed_on = workers.get(1, Word::TakenOver);
+        let (mut client, is_held) = hub.is_held_up_by(|| workers.connect_to_all(), "/w");
+        assert_eq!(client.response().answer().worker, Some(1));
+        is_held
+    });
     hub.gate.open(1);
-    assert_eq!(workers.get(1, Word::TakenOver), 1);
+    assert_eq!(workers.get(1, Word::TakenOver), passed_on + 1);
 }
 
 #[test]
