@@ -161,9 +161,9 @@ class Balancer(Running):
 
     def answers(self) -> bool:
         """It accepts, whatever stands behind it, and HAProxy its operator, too."""
-        if self._has_operator and not self._stats.exists():
-            return False
         try:
+            if self._has_operator:  # its socket is there before it listens
+                self.says("show info")
             socket.create_connection(("127.0.0.1", self.port), 5).close()
         except OSError:
             return False
