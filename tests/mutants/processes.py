@@ -372,6 +372,22 @@ PROCESSES = (
         at="self._response.close()",
     ),
     Fault(
+        "plugins_in_order_of_the_path",
+        "of two packages of one name the first on the path has the plugins of gevent",
+        "python/tricorn/green/plugins.py",
+        "if name not in texts:",
+        "if True:",
+        ("tests/unit/green/test_plugins.py",),
+    ),
+    Fault(
+        "plugins_in_archives",
+        "plugins of gevent are asked for where packages are found in other ways",
+        "python/tricorn/green/plugins.py",
+        'if any(hasattr(finder, "find_distributions") for finder in others):',
+        "if False:",
+        ("tests/unit/green/test_plugins.py",),
+    ),
+    Fault(
         "lazy_objects",
         "patching wakes no lazy object",
         "python/tricorn/green/patching.py",

@@ -35,7 +35,7 @@ def may(generation: Generation, name: str, *arguments: object) -> bool:
 
 
 def take_signals_back() -> None:
-    """When code of the user's has run in the arbiter: a hub in it takes none of its signals, if greenlets are there."""
-    patching = sys.modules.get("tricorn.green.patching")  # its import costs more than the one look
+    """If code of the user's has used gevent's hub in the arbiter: the arbiter hears of its children again."""
+    patching = sys.modules.get("tricorn.green.patching")  # a process that has not imported it is not patched
     if patching is not None:
         patching.take_signals_back()
