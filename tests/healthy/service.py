@@ -260,11 +260,11 @@ def watch(worker_class: str, seed: int, seconds: float, *, clients: int = 3, mor
     dice, over = random.Random(seed), threading.Event()
     source = WSGI if worker_class in WSGI_CLASSES else ASGI
     config, app = config_of(worker_class, more), app_of(worker_class)
-    begin = time.monotonic()
     with (
         Site(config, app=app, files={"healthy_app.py": source}, fresh=True) as server,
         ThreadPoolExecutor(clients) as pool,
     ):
+        begin = time.monotonic()  # a start may take most of a short watch
         asking: list[Future[int]] = [
             pool.submit(client, server, worker_class, dice.randrange(1 << 32), over) for _ in range(clients)
         ]

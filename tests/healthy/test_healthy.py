@@ -15,4 +15,4 @@ def test_nothing_false_is_said_of_a_healthy_service() -> None:
     with ThreadPoolExecutor(len(CLASSES)) as pool:
         tallies = list(pool.map(lambda name: watch(name, 7, SECONDS, clients=2, more=more), CLASSES))
     assert [tally.false for tally in tallies] == [[]] * len(CLASSES)
-    assert all(tally.requests for tally in tallies)
+    assert min(tally.requests for tally in tallies) > 20

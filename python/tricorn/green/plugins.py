@@ -1,7 +1,7 @@
 """What gevent asks `importlib.metadata` 25 times while it patches: which plugins for it are installed.
 
-That looks at each installed package each time, and its import brings email, csv, zipfile and forty others. Here the
-packages are looked at once, and only their file `entry_points.txt` (Python Packaging User Guide, "Entry points
+That looks at each installed package each time, and its import brings email, csv, zipfile and almost fifty others. Here
+the packages are looked at once, and only their file `entry_points.txt` (Python Packaging User Guide, "Entry points
 specification"). What the arbiter has found holds in its workers.
 """
 

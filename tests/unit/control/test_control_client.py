@@ -47,6 +47,10 @@ class Fake:
                         break
                     self.asked.append(asked)
                     connection.sendall(line)
+                else:
+                    # Not by close(2): with a request that is not read, the client would hear of a reset.
+                    connection.shutdown(socket.SHUT_WR)
+                    reader.read()
 
     def close(self) -> None:
         self._socket.shutdown(socket.SHUT_RDWR)
@@ -144,7 +148,7 @@ def test_a_result_is_a_result_and_a_refusal_an_exception(fake: Callable[..., Fak
         assert json.loads(server.asked[1]) == {"id": 2, "do": "scale", "workers": 6}
         with pytest.raises(ControlError, match="is no control socket of tricorn"):
             control.ask("status")
-        with pytest.raises(NoAnswer, match=r"closed the connection|broken: Connection reset"):  # if it had not read it
+        with pytest.raises(NoAnswer, match="closed the connection"):
             control.ask("status")
 
 

@@ -35,13 +35,13 @@ def path(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     importlib.invalidate_caches()
 
 
-def package(folder: Path, name: str, text: str | bytes | None = NAMED) -> str:
+def package(folder: Path, name: str, text: str | None = NAMED) -> str:
     """A directory for the path, in which a package is installed under this name."""
     (folder / name).mkdir(parents=True)
     (folder / name / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: Plug\nVersion: 1.0\n")
     (folder / name / "METADATA").write_text("Metadata-Version: 2.1\nName: Plug\nVersion: 1.0\n")
     if text is not None:
-        (folder / name / "entry_points.txt").write_bytes(text if isinstance(text, bytes) else text.encode())
+        (folder / name / "entry_points.txt").write_text(text)
     return str(folder)
 
 
@@ -108,7 +108,7 @@ def test_another_way_to_find_packages_is_asked(
     assert found() == told() == FOUND
 
 
-def test_a_plugin_is_loaded_once_the_standard_library_would(
+def test_a_plugin_is_loaded_as_the_standard_library_would(
     path: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "plug.py").write_text("class Kind:\n    patched = 1\n\npatched = 2\n")
