@@ -11,9 +11,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from tricorn.arbiter.control.words import Look
 from tricorn.control.client import Control, ControlError, Refused, find
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.workers import watch
@@ -145,6 +146,31 @@ def holds(pid: int, path: Path) -> bool:
     inodes = {f"socket:[{row[6]}]" for row in rows if row[-1] == str(path)}
     assert inodes
     return any(os.readlink(entry) in inodes for entry in Path(f"/proc/{pid}/fd").iterdir())
+
+
+def test_a_server_that_stops_answers_too(directory: Path, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    with site(directory, "graceful_timeout = 60\n") as server, connected(directory) as control:
+        (before,) = control.ask("listeners")["listeners"]
+        with server.connect() as slow:
+            slow.send(request("GET", f"/wait?{gate}", [("Connection", "close")]))
+            until(lambda: control.ask("requests")["count"] == 1, "it is busy, and leaves later")
+            server.signal(signal.SIGTERM)
+            until(lambda: control.ask("listeners")["listeners"] == [{**before, "fd": None}], "its sockets are closed")
+            for look in get_args(Look):
+                if look == "pages":
+                    control.pages()
+                else:
+                    control.ask(look)
+            status = control.ask("status")
+            assert (status["state"], status["listeners"]) == ("stopping", [before["address"]])
+            client = Gunicornc(directory / "ctl")
+            for target in ("all", "workers", "dirty", "config", "stats", "listeners"):
+                assert client.send(f"show {target}")["status"] == "ok"
+            client.close()
+            gate.touch()
+            assert slow.reply().status == 200
+        assert server.wait_exit() == 0
 
 
 def test_a_workers_class_is_the_one_that_auto_has_chosen(directory: Path) -> None:

@@ -376,6 +376,7 @@ ATOMS = "%(h)s|%(l)s|%(u)s|%(r)s|%(m)s|%(U)s|%(q)s|%(H)s|%(s)s|%(B)s|%(b)s|%(f)s
 @pytest.mark.beyond_reference("what is not printable is not escaped there")
 def test_python_and_the_core_write_the_same_line(tmp_path: Path) -> None:
     fields = [("X-In", 'a"b\\c'), ("User-Agent", "caf\u00e9"), ("Authorization", "Basic Ym9iOnNlY3JldA==")]
+    fields.append(("X-From-Hook", "a body of one length"))  # a pid is not
     lines = []
     for text in ("", "from gunicorn.glogging import Logger\nclass logger_class(Logger):\n  def now(self): return ''\n"):
         conf = config(tmp_path, text + f"accesslog = '-'\naccess_log_format = {ATOMS!r}\n")

@@ -44,7 +44,7 @@ class Listener:
     foreign: bool = False
     """It came by number (fd://): who passed it may listen on it when we are gone."""
     _address: Any = None
-    """What it was bound to, once the core has it."""
+    """What it was bound to, once the core has it or it is closed."""
 
     def hand_over(self) -> int:
         """The descriptor, which the caller owns from now on: no Python object closes it behind the core's back."""
@@ -113,6 +113,7 @@ class Listener:
                     self.remove_file()  # a unix socket goes by its name
                 else:
                     refuse_newcomers(self.socket)
+            self._address = self.socket.getsockname()  # what is told of a server that stops names it
             self.socket.close()
 
     def remove_file(self) -> None:

@@ -54,7 +54,7 @@ class Refused(ControlError):
     def __init__(self, kind: str, sentence: str) -> None:
         super().__init__(sentence)
         self.kind = kind
-        """`denied`, `refused`, `unknown` or `busy`."""
+        """`denied`, `refused`, `unknown`, `busy` or `failed`."""
 
 
 class Row(Record):

@@ -46,7 +46,7 @@ class Desk:
         events: list[Event] = []
         end = time.monotonic() + SLICE
         for client, request in self.listener.turn(ready, now):
-            asked = self._take(client, request, state, now)
+            asked = self._try(client, request, state, now)
             if asked is not None:
                 events.append(asked)
             if time.monotonic() >= end:
@@ -105,6 +105,18 @@ class Desk:
 
     def close(self) -> None:
         self.listener.close()
+
+    def _try(self, client: Client, request: Request | Broken, state: State, now: float) -> Asked | None:
+        try:
+            return self._take(client, request, state, now)
+        except Exception:  # what is told of the server is no reason to end it
+            from tricorn.arbiter.control.session import Broken
+
+            self._effects.generation.log.exception("A control request has no answer (this is a defect of tricorn).")
+            if not isinstance(request, Broken):
+                sentence = "This is a defect of tricorn: the server's log says more."
+                self._send(client, request, {"ok": False, "kind": "failed", "error": sentence})
+        return None
 
     def _take(self, client: Client, request: Request | Broken, state: State, now: float) -> Asked | None:
         """Answers it, unless the policy is to."""

@@ -169,12 +169,11 @@ def listeners(effects: Effects) -> Json:
 def listener(each: Listener) -> Json:
     kinds = {socket.AF_INET: "tcp", socket.AF_INET6: "tcp6", socket.AF_UNIX: "unix"}
     kind = kinds.get(each.socket.family, "unknown")
-    is_open = each.socket.fileno() >= 0
-    # A closed one, of a server that stops, has no address any more.
+    descriptor = each.socket.fileno()
     return {
-        "address": str(each) if is_open else str(each.door or ""),
+        "address": str(each),
         "type": kind,
-        "fd": each.socket.fileno() if is_open else None,
+        "fd": descriptor if descriptor >= 0 else None,  # a server that stops has closed it
     }
 
 

@@ -73,3 +73,14 @@ def test_a_turn_whose_time_is_over_takes_no_other_request(monkeypatch: pytest.Mo
         listener = Listener(*(Request(number, "nonsense", {}) for number in range(3)), uid=0)
         assert Desk(listener, effects(read_only=False)).turn((), STATE, 0.0) == []  # type: ignore[arg-type]
         assert [answer["kind"] for answer in listener.sent] == ["unknown"] * answered
+
+
+def test_a_defect_in_an_answer_is_told_and_the_next_request_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desks, "SLICE", 60.0)
+    listener = Listener(Request(1, "status", {}), Request(2, "nonsense", {}), uid=0)
+    told: list[str] = []
+    server = effects(read_only=False)  # has nothing of what a status names
+    server.generation.log.exception = told.append
+    assert Desk(listener, server).turn((), STATE, 0.0) == []  # type: ignore[arg-type]
+    assert [answer["kind"] for answer in listener.sent] == ["failed", "unknown"]
+    assert len(told) == 1
