@@ -185,7 +185,7 @@ class Lines:
 
 DEFECTS = re.compile(
     r"was sent SIG(SEGV|ABRT|BUS|ILL|FPE|SYS|TRAP)|Fatal Python error|panicked|Exception in worker process"
-    r"|the baton was held"
+    r"|the baton was held|a defect of tricorn"
 )
 """Lines of a log that tell of a defect, of tricorn or of its test. A master may well exit with 0 after one."""
 

@@ -138,6 +138,22 @@ CONTROL_SOCKET = (
         ("tests/unit/arbiter/test_worker_handle.py",),
     ),
     Fault(
+        "names_of_the_closed",
+        "a server that stops still has the names of its listeners",
+        f"{ARBITER}/sockets.py",
+        "self._address = self.socket.getsockname()  # what",
+        "pass  # what",
+        ("tests/integration/test_control.py -k stops_answers",),
+    ),
+    Fault(
+        "defect_in_an_answer",
+        "a defect in an answer does not end the arbiter",
+        f"{CONTROL}/desk.py",
+        "except Exception:  # what is told",
+        "except ZeroDivisionError:  # what is told",
+        (f"{UNIT}/control/test_control_desk.py",),
+    ),
+    Fault(
         "denied_first",
         "who may only look is not told whether a request runs",
         f"{ARBITER}/control/desk.py",

@@ -27,6 +27,7 @@ workers = {workers}
 threads = {threads}
 worker_connections = {connections}
 admin_bind = "127.0.0.1:{admin}"
+control_socket = {control!r}
 """
 
 
@@ -60,6 +61,7 @@ class Scene:
         self.ledger = directory / "ledger"
         self.directory = directory
         self.admin = ("127.0.0.1", free_port())
+        self.control = directory / "control"
         self.bill = Bill()
         self.over = threading.Event()
         self.paused = threading.Event()
@@ -72,6 +74,7 @@ class Scene:
             connections=capacity(worker_class) if worker_class in GREEN else 1000,
             timeout=TIMEOUT,
             admin=self.admin[1],
+            control=str(self.control),
         )
         self.server = Site(config + MEET, app="stormy:application", workers=workers, env={"LEDGER": str(self.ledger)})
 

@@ -6,6 +6,7 @@ import itertools
 import random
 import signal
 import tempfile
+import threading
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,7 +78,7 @@ def happen(scene: Scene, planned: Plan) -> None:
         front.pass_over()
         scene.charge(lost=may_be_lost(scene, planned))
         if planned.ends_in_load:
-            stop_under_load(scene, load)
+            stop_under_load(scene, load, dice)
             return
         if any(kind.name == "scaling" for kind in planned.kinds):
             # Signals that wait together are one: the number of workers is the configured one again after a reload only.
@@ -88,13 +89,16 @@ def happen(scene: Scene, planned: Plan) -> None:
         books.gave_back(scene, before + CLIENTS)
 
 
-def stop_under_load(scene: Scene, load: Marked) -> None:
+def stop_under_load(scene: Scene, load: Marked, dice: random.Random) -> None:
     """A request that has begun is served to the end; the others are refused, and so are those that wait to the last."""
     scene.bill.excused.add(503)
     load.leaving()
+    asking = threading.Thread(target=weather.questions_to_the_end, args=(scene, dice), daemon=True)
+    asking.start()
     scene.server.signal(signal.SIGTERM)
     outcomes = load.join(60)
     assert scene.server.wait_exit(30) == 0
+    asking.join(40)
     books.account(scene, outcomes)
 
 

@@ -12,7 +12,10 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from typing import NamedTuple
+from typing import NamedTuple, get_args
+
+from tricorn.arbiter.control.words import Look
+from tricorn.control.client import Control, NoAnswer, NoServer, Refused, TooLate
 
 from tests.harness import EVENT_LOOPS, Malformed, Wire, proc
 from tests.harness.classes import THREADED
@@ -114,6 +117,35 @@ def probes(scene: Scene, dice: random.Random) -> None:
                 scene.complain(f"probe: {error!r}")
 
 
+def questions(scene: Scene, dice: random.Random) -> None:
+    """Clients of the control socket, which look at everything."""
+    while scene.wait(dice.uniform(0.0, 0.2)):
+        ask(scene, dice)
+
+
+def questions_to_the_end(scene: Scene, dice: random.Random) -> None:
+    """Of a server that stops: it answers, or closes the connection."""
+    while scene.server.process.poll() is None:
+        ask(scene, dice)
+
+
+def ask(scene: Scene, dice: random.Random) -> None:
+    try:
+        with Control.connect(scene.control, timeout=20) as control:
+            for look in dice.sample(get_args(Look), 4):
+                if look == "pages":
+                    control.pages()
+                else:
+                    control.ask(look)
+    except Refused as error:
+        if error.kind != "refused":  # which an unhealthy server says of its health
+            scene.complain(f"control: {error.kind}: {error}")
+    except TooLate as error:
+        scene.complain(f"control: {error}")
+    except (NoAnswer, NoServer):
+        pass  # it stops
+
+
 def uploads(scene: Scene, dice: random.Random) -> None:
     """Bodies of megabytes as fast as they go, some in chunks."""
     body = dice.randbytes(dice.randrange(1 << 20, 6 << 20))
@@ -192,6 +224,7 @@ WEATHER = [
     Weather("forks", forks),
     Weather("hunger", hunger),
     Weather("probes", probes),
+    Weather("questions", questions),
     Weather("uploads", uploads),
     Weather("half-heads", half_heads),
     Weather("slow-readers", slow_readers),
