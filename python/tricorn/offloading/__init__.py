@@ -23,6 +23,7 @@ from tricorn.offloading import call as calls
 from tricorn.offloading.call import bring, counts
 from tricorn.offloading.hubs import Hub, hub_of
 from tricorn.offloading.pool import Lane, Line, Pin, Pool, pools
+from tricorn.offloading.pool import begin_anew as begin_pools_anew
 from tricorn.record import Record
 from tricorn.unpatched import os, time
 
@@ -108,6 +109,9 @@ def settle(alias: str, threads: int, tell: Callable[..., object]) -> None:
 
     `tell` is a logger's `warning`.
     """
+    # A patch that came after the import has made the locks of before those of greenlets (eventlet's `monkey_patch`).
+    begin_pools_anew()
+    calls.begin_anew()
     _process.hub = hub_of(alias)
     _process.tell = tell
     set_threads(threads)

@@ -223,8 +223,8 @@ def pools() -> Iterator[Pool]:
     yield from tuple(_pools)
 
 
-def _begin_anew() -> None:
-    """In a forked child."""
+def begin_anew() -> None:
+    """Where no thread of a pool is at work: in a forked child, or when the process has just been patched."""
     global _lanes_lock  # a thread that is not here may have held it
     _lanes_lock = _thread.RLock()
     _lanes.clear()
@@ -232,4 +232,4 @@ def _begin_anew() -> None:
         pool._reset()
 
 
-os.register_at_fork(after_in_child=_begin_anew)
+os.register_at_fork(after_in_child=begin_anew)

@@ -413,6 +413,13 @@ def calls_back(watch: Watch) -> None:
         watch.wait(greenlet)
 
 
+def locks(watch: Watch) -> None:
+    """Those that threads of the pool take."""
+    from tricorn.offloading import _process, call, pool
+
+    watch.notes["locks"] = [str(type(each)) for each in (_process.shared._lock, pool._lanes_lock, call._lock)]
+
+
 def forks(watch: Watch) -> None:
     import tricorn
 

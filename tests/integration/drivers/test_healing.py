@@ -337,6 +337,11 @@ def test_a_long_wait_for_a_thread_is_told() -> None:
 
 
 @hubs
+def test_threads_whose_pool_was_there_before_the_patch_wait_for_no_greenlet(hub: str) -> None:
+    assert run(hub, "locks", early=["tricorn.offloading"]).notes == {"locks": ["<class '_thread.RLock'>"] * 3}
+
+
+@hubs
 def test_callbacks_come_home_and_may_call_again(hub: str) -> None:
     assert run(hub, "calls_back").notes == {"away": True, "at home": True, "nested on the thread": True}
 
