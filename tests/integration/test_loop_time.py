@@ -100,6 +100,10 @@ class Measured:
         work, blocked = settled[-1]
         return work - before[0], blocked - before[1]
 
+    def least(self, path: str, clients: int) -> float:
+        """Seconds of work, of three times: a loop that gets no processor for a while seems to work."""
+        return min(self.spent(path, clients)[0] for _ in range(3))
+
 
 @pytest.fixture(scope="module", params=each(*NAMES))
 def measured(request: pytest.FixtureRequest) -> Iterator[Measured]:
@@ -120,8 +124,7 @@ def test_a_loop_that_does_not_show_its_waits_is_measured_while_others_wait_for_i
         work, blocked = measured.spent("/computes", clients=4)
         assert work >= SECONDS / 2
         assert blocked < work / 2
-        work, _ = measured.spent("/waits", clients=4)
-        assert work < SECONDS / 4
+        assert measured.least("/waits", clients=4) < SECONDS / 4
 
 
 def test_a_call_that_neither_computes_nor_gives_way_blocks_the_loop(measured: Measured) -> None:
