@@ -31,7 +31,7 @@ from tricorn.workers import native
 original = native.core_options
 native.core_options = lambda *arguments, **keywords: original(*arguments, **keywords) | {"fault_point": FAULT}
 """
-EXPECTED = r"panicked at .*(engine|monitor)/|Exception in worker process"
+EXPECTED = r"panicked at .*(engine|monitor)/|Exception in worker process|(asked for it|core broke) \(this is a defect"
 """What the log may tell: the panics that were asked for, and the end of a worker whose monitor has panicked."""
 
 NEVER = 60

@@ -6,12 +6,13 @@ import os
 import re
 import signal
 import socket
-import time
-from collections import Counter, deque
+import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tricorn.control.client import Control
 
 from tests.harness import (
     CLOSE,
@@ -234,18 +235,19 @@ CALL = 0.3
 @KINDS
 @pytest.mark.parametrize("again", range(2))
 def test_a_killed_worker_fails_what_it_was_running_and_the_log_names_it(worker_class: str, again: int) -> None:
-    answers: deque[int] = deque(maxlen=32)
+    with ExitStack() as stack:
+        short = stack.enter_context(tempfile.TemporaryDirectory(prefix="tricorn-t-"))
+        options = {"keep_alive": 5, "control_socket": f"{short}/control", **room(worker_class)}
+        server = stack.enter_context(Server(worker_class=worker_class, workers=4, **options))
+        control = stack.enter_context(Control.connect(f"{short}/control", timeout=30))
 
-    def noted(reply: Reply) -> bool:
-        answers.append(int(reply.body))
-        return reply.status == 200
+        def in_calls() -> list[int]:
+            """Workers whose calls have begun just now."""
+            return [row["pid"] for row in control.ask("requests")["requests"] if row["age"] < CALL / 2]
 
-    with Server(worker_class=worker_class, workers=4, keep_alive=5, **room(worker_class)) as server:
-        with Load(server.address, f"/sleep?s={CALL}", clients=16, check=noted) as load:
+        with Load(server.address, f"/sleep?s={CALL}", clients=16, check=lambda reply: reply.status == 200) as load:
             load.settle(50)
-            time.sleep(CALL / 2)  # clients that ask in step: in the middle of their calls, and not between two
-            # One that surely runs something: few connections may have come to a worker with room for many.
-            ((victim, _),) = Counter(answers).most_common(1)
+            victim = until(in_calls, "a call has begun")[0]
             os.kill(victim, signal.SIGKILL)
             server.log.wait(rf"Worker \(pid:{victim}\) was sent SIGKILL!")
             load.settle(100)
