@@ -237,7 +237,7 @@ DOCTOR = (
         "starved_by_the_whole_time",
         "a thread that got no processor all the while waits for nothing else",
         f"{IO}/src/monitor/stall_record.rs",
-        "shares.queued >= 0.5 && shares.computed + shares.queued >= 1.0 - RESTS",
+        "shares.queued >= wanted && shares.computed + shares.queued >= 1.0 - RESTS",
         "false",
         (f"{IO} lib stall_record",),
     ),

@@ -13,6 +13,8 @@ const LINE: usize = 4000;
 const TEXTS: [usize; 4] = [700, 300, 120, 30];
 /// The share of processor time, wanted time included, of a thread that waits.
 const RESTS: f64 = 0.1;
+/// The share of wanted time from which on it says more of a thread than what a look saw it compute.
+const MOSTLY: f64 = 0.75;
 
 /// Of an episode's time.
 #[derive(Debug, Clone, Copy)]
@@ -127,18 +129,23 @@ fn extension(thread: &Thread) -> &str {
 }
 
 /// What the look says of the thread, and where it leaves that open, what the whole time says: a look is short, and the kernel counts
-/// the wait for a processor when it is over.
+/// the wait for a processor when it is over. So does the whole time where a look came in one of the few moments in which it had one.
 ///
 /// It was at one thing all the time: where its system call changed from one reading to the next (a library that waits in slices),
 /// and it used no processor, it waited.
 fn judged(thread: &Thread, shares: Shares) -> (Verdict, String) {
-    if thread.verdict != Verdict::Undecided {
-        return (thread.verdict, thread.sentence.clone());
-    }
+    let wanted = match thread.verdict {
+        Verdict::Undecided => 0.5,
+        Verdict::CpuPython | Verdict::CpuNative | Verdict::CpuNativeGil | Verdict::GcPause => MOSTLY,
+        _ => return (thread.verdict, thread.sentence.clone()),
+    };
     let place = thread.application.as_ref();
     let place = place.map(|frame| format!("{}:{} in {}", frame.file, frame.line, frame.function)).unwrap_or_default();
-    if shares.queued >= 0.5 && shares.computed + shares.queued >= 1.0 - RESTS {
+    if shares.queued >= wanted && shares.computed + shares.queued >= 1.0 - RESTS {
         return (Verdict::Starved, tricorn_doctor::starved(shares.queued, &place));
+    }
+    if thread.verdict != Verdict::Undecided {
+        return (thread.verdict, thread.sentence.clone());
     }
     let rests = |computed: f64, queued: f64| computed + queued <= RESTS;
     if thread.call.is_none() && thread.native.library.is_none() && thread.python.is_empty()
@@ -218,7 +225,10 @@ pub(super) mod tests {
             "for a third it waited for something else"
         );
         seen.verdict = Verdict::CpuPython;
-        assert_eq!(judged(&seen, Shares::new(0.14, 0.86)).0, Verdict::CpuPython, "the look has seen what it does");
+        assert_eq!(judged(&seen, Shares::new(0.14, 0.86)).0, Verdict::Starved, "the look came in a rare moment");
+        assert_eq!(judged(&seen, Shares::new(0.4, 0.6)).0, Verdict::CpuPython, "the look has seen what it does");
+        seen.verdict = Verdict::LockWait;
+        assert_eq!(judged(&seen, Shares::new(0.14, 0.86)).0, Verdict::LockWait);
     }
 
     #[test]
