@@ -242,6 +242,7 @@ def test_a_server_that_leaves_says_so_while_it_serves() -> None:
     server, admin = site("worker_class = 'gthread'\nthreads = 2\ndrain_delay = 60\n")
     with server:
         until(lambda: agent(admin) == b"up 100% maxconn:2\n", "the worker has told of its threads")
+        server.log.wait(r"Ready: ")  # what never served has no `drain_delay`, and a balancer may hear of it first
         server.signal(signal.SIGTERM)
         until(lambda: agent(admin) == b"up 0%\n", "the balancer is told")
         assert agent(admin, b"weight\n") == b"up 0%\n"
