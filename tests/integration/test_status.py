@@ -24,6 +24,16 @@ def make(password):
     return application
 """
 
+HELD = """\
+import os, time
+
+def application(environ, start_response):
+    while not os.path.exists(environ["QUERY_STRING"]):
+        time.sleep(0.01)
+    start_response("200 OK", [("Content-Length", "2")])
+    return [b"ok"]
+"""
+
 
 def fetch(port: int) -> Any:
     with Wire(("127.0.0.1", port)) as wire:
@@ -86,6 +96,21 @@ def test_what_happens_to_workers_is_told() -> None:
         serves(port, 3)
         server.signal(signal.SIGHUP)
         until(lambda: fetch(port)["status"]["generation"] == 2, "the next generation")
+
+
+def test_a_server_that_stops_says_so(tmp_path: Path) -> None:
+    port, gate = free_port(), tmp_path / "gate"
+    with Site(config(port, "graceful_timeout = 60\n"), app="held:application", files={"held.py": HELD}) as server:
+        before = serves(port, 1)["status"]["listeners"]
+        with server.connect() as wire:
+            wire.send(request("GET", f"/?{gate}", [("Connection", "close")]))
+            until(lambda: fetch(port)["workers"][0]["figures"]["running"] == 1, "it runs")
+            server.signal(signal.SIGTERM)
+            until(lambda: fetch(port)["status"]["state"] == "stopping", "it stops")
+            assert fetch(port)["status"]["listeners"] == before
+            gate.touch()
+            assert wire.reply().status == 200
+        assert server.wait_exit() == 0
 
 
 def test_arguments_of_a_factory_and_reasons_are_not_told() -> None:

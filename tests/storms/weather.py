@@ -10,6 +10,7 @@ import random
 import resource
 import signal
 import threading
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import NamedTuple, get_args
@@ -127,23 +128,22 @@ def questions_to_the_end(scene: Scene, dice: random.Random) -> None:
     """Of a server that stops: it answers, or closes the connection."""
     while scene.server.process.poll() is None:
         ask(scene, dice)
+        time.sleep(0.005)  # its end wants the processor as well
 
 
 def ask(scene: Scene, dice: random.Random) -> None:
     try:
         with Control.connect(scene.control, timeout=20) as control:
+            control.pages()
             for look in dice.sample(get_args(Look), 4):
-                if look == "pages":
-                    control.pages()
-                else:
-                    control.ask(look)
+                control.ask(look)
     except Refused as error:
         if error.kind != "refused":  # which an unhealthy server says of its health
             scene.complain(f"control: {error.kind}: {error}")
     except TooLate as error:
         scene.complain(f"control: {error}")
     except (NoAnswer, NoServer):
-        pass  # it stops
+        pass  # the server stops
 
 
 def uploads(scene: Scene, dice: random.Random) -> None:

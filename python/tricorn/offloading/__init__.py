@@ -109,7 +109,7 @@ def settle(alias: str, threads: int, tell: Callable[..., object]) -> None:
 
     `tell` is a logger's `warning`.
     """
-    # A patch that came after the import has made the locks of before those of greenlets (eventlet's `monkey_patch`).
+    # eventlet's `monkey_patch` replaces each RLock that it finds, so that threads of a pool would switch greenlets.
     begin_pools_anew()
     calls.begin_anew()
     _process.hub = hub_of(alias)

@@ -13,7 +13,7 @@ const LINE: usize = 4000;
 const TEXTS: [usize; 4] = [700, 300, 120, 30];
 /// The share of processor time, wanted time included, of a thread that waits.
 const RESTS: f64 = 0.1;
-/// The share of wanted time from which on it says more of a thread than what a look saw it compute.
+/// From this share of wanted time on a look that found the thread computing is overruled.
 const MOSTLY: f64 = 0.75;
 
 /// Of an episode's time.
@@ -129,7 +129,7 @@ fn extension(thread: &Thread) -> &str {
 }
 
 /// What the look says of the thread, and where it leaves that open, what the whole time says: a look is short, and the kernel counts
-/// the wait for a processor when it is over. So does the whole time where a look came in one of the few moments in which it had one.
+/// the wait for a processor when it is over. A thread that mostly wanted one may have had it just while it was looked at.
 ///
 /// It was at one thing all the time: where its system call changed from one reading to the next (a library that waits in slices),
 /// and it used no processor, it waited.

@@ -107,6 +107,7 @@ class Desk:
         self.listener.close()
 
     def _try(self, client: Client, request: Request | Broken, state: State, now: float) -> Asked | None:
+        """As `_take`. An exception is logged, and the client is told of it."""
         try:
             return self._take(client, request, state, now)
         except Exception:  # what is told of the server is no reason to end it
