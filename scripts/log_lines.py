@@ -61,7 +61,6 @@ CARRIED: dict[str, tuple[str, ...]] = {
     "config/unavailable.py:refuse": (),  # the sentences of config/unavailable.py, which the settings have
     "gateway/app_loader.py:load": ("gateway/app_loader.py:_not_found",),
     "gateway/reports.py:to_log.on_error": (),  # the core's, below
-    "gateway/reports.py:to_log.on_notice": (),
     "log/logger.py:Logger.setup": ("log/outlet.py:complaint",),
     "log/logger.py:Logger.critical": (),  # the methods of the log itself
     "log/logger.py:Logger.error": (),
@@ -119,6 +118,7 @@ CORE = {
     "tricorn-proto/src/websocket/handshake/wrong.rs": "warning",
     "tricorn-py/src/asgi/call.rs": "error",
     "tricorn-py/src/asgi/failure.rs": "error",
+    "tricorn-py/src/asgi/ground.rs": "info",
     "tricorn-py/src/asgi/opening.rs": "warning",
     "tricorn-py/src/asgi/websocket/socket.rs": "error",
     "tricorn-py/src/call/call.rs": "error",
@@ -301,7 +301,12 @@ def rust_texts(source: str) -> Iterator[str]:
         yield re.sub(r"\\\n\s*", "", literal[1]).replace('\\"', '"')
 
 
-QUIET = ("left before its request", "the client has left,", "the WebSocket is closed,")
+QUIET = (
+    "left before its request",
+    "the client disconnected,",
+    "was ended after its response",
+    "the WebSocket is closed,",
+)
 """In these lines of the core, whose level is debug."""
 
 

@@ -165,7 +165,7 @@ class WsgiGateway:
     """How a WSGI application is called (PEP 3333).
 
     `base_environ` holds the keys that are the same for every request. `on_error(message, exception)` logs an exception
-    that the application let out; `on_notice(is_warning, text)` logs what the core noticed (refused requests and such).
+    that the application let out; `on_notice(level, text)` logs what the core noticed (refused requests and such).
 
     `before(environ)` is called right before the application; an exception it lets out is reported to `on_error` and
     answered with 500, and the application is not called. `after(environ, token, status, headers, sent, micros)` is
@@ -182,7 +182,7 @@ class WsgiGateway:
         application: Callable[..., Any],
         base_environ: Mapping[str, Any],
         on_error: Callable[[str, BaseException], object],
-        on_notice: Callable[[bool, str], object] | None = None,
+        on_notice: Callable[[int, str], object] | None = None,
         before: Callable[[dict[str, Any]], object] | None = None,
         after: Callable[[dict[str, Any], Any, str, list[tuple[str, str]], int, int], object] | None = None,
     ) -> WsgiGateway: ...
@@ -587,13 +587,15 @@ class AsgiGateway:
         application: Callable[..., Any],
         event_loop: Any,
         on_error: Callable[[str, BaseException], object],
-        on_notice: Callable[[bool, str], object] | None = None,
+        on_notice: Callable[[int, str], object] | None = None,
         *,
         before: Callable[..., Any] | None = None,
         after: Callable[..., Any] | None = None,
         state: dict[str, Any] | None = None,
         root_path: str = "",
         disconnect_grace: float = 0.0,
+        cancels_all: bool = False,
+        pathsend: bool = False,
         websocket_max_message_size: int = ...,
         websocket_ping_interval: float = 20.0,
         websocket_ping_timeout: float = 20.0,
@@ -658,7 +660,7 @@ class CallGateway:
         connect: Callable[[Any], object],
         begin: Callable[[Any, Any], object],
         on_error: Callable[[str, BaseException], object],
-        on_notice: Callable[[bool, str], object] | None = None,
+        on_notice: Callable[[int, str], object] | None = None,
         *,
         before: Callable[[Any], tuple[object, BaseException | None]] | None = None,
         after: Callable[[Any, str, list[tuple[str, str]], int, int], object] | None = None,
@@ -676,7 +678,7 @@ class TransportGateway:
         factory: Callable[[], Any],
         event_loop: Any,
         on_error: Callable[[str, BaseException], object],
-        on_notice: Callable[[bool, str], object] | None = None,
+        on_notice: Callable[[int, str], object] | None = None,
         on_leave: Callable[[], object] | None = None,
         before: Callable[..., Any] | None = None,
         after: Callable[..., Any] | None = None,

@@ -130,9 +130,70 @@ async def send_after_leaving(scope: Message, receive: Receive, send: Send) -> No
         say("raised", os_error=isinstance(error, OSError), kind=type(error).__name__)
 
 
-async def reject(scope: Message, receive: Receive, send: Send) -> None:
+async def reject(scope: Message, receive: Receive, send: Send, odd: str = "") -> None:
+    """With a reason, or a code, that could not be sent over a WebSocket, as FastAPI's handler of invalid parameters does."""
     await receive()
-    await send({"type": "websocket.close"})
+    more: Message = {"code": {"code": 8, "reason": [{"msg": "Field required"}]}} if odd == "both" else {}
+    await send({"type": "websocket.close", **more.get("code", {})})
+
+
+async def again_and_again(scope: Message, receive: Receive, send: Send, what: str = "receive") -> None:
+    """Receives, or sends, without end, whatever comes of it; tells what ends it."""
+    await accept(receive, send)
+    say("begins", name=what)
+    try:
+        while True:
+            try:
+                if what == "receive":
+                    await receive()
+                else:
+                    await send({"type": "websocket.send", "text": "a"})
+            except OSError:
+                pass
+    except BaseException as error:
+        say("ended", name=what, kind=type(error).__name__)
+        raise
+
+
+async def clean_up(scope: Message, receive: Receive, send: Send, name: str = "") -> None:
+    """Goes on when its client has left, until the test opens the gate; closes what is closed."""
+    await accept(receive, send)
+    async for _ in messages(receive, name):
+        pass
+    await gate(name).wait()
+    await send({"type": "websocket.close", "code": 1000})
+    say("cleaned up", name=name)
+
+
+async def silent(scope: Message, receive: Receive, send: Send, name: str = "") -> None:
+    """Waits for something else than its client."""
+    await accept(receive, send)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        say("silence is over", name=name)
+
+
+async def raise_later(scope: Message, receive: Receive, send: Send, how: str = "", marker: str = "") -> None:
+    """Lets an exception out when its client has left: one of its own, or what it makes of ours."""
+    await accept(receive, send)
+    async for _ in messages(receive):
+        pass
+    try:
+        await send({"type": "websocket.send", "text": "not heard"})
+    except OSError as error:
+        if how == "cause":
+            raise RuntimeError(marker) from error
+        if how == "context":
+            raise RuntimeError(marker)  # noqa: B904
+        if how == "group":
+            from builtins import ExceptionGroup  # noqa: PLC0415
+
+            raise ExceptionGroup(marker, [ExceptionGroup("inner", [error])])  # noqa: B904
+        if how == "same":
+            raise
+    say("raises", name=marker)
+    raise RuntimeError(marker)
 
 
 async def deny(scope: Message, receive: Receive, send: Send, status: str = "401") -> None:
@@ -199,11 +260,16 @@ async def wrong_event(scope: Message, receive: Receive, send: Send, kind: str = 
         "text": {"type": "websocket.send", "text": b"bytes"},
         "bytes": {"type": "websocket.send", "bytes": "text"},
         "code": {"type": "websocket.close", "code": 1005},
+        "small": {"type": "websocket.close", "code": 999},
+        "huge": {"type": "websocket.close", "code": 1 << 40},
+        "word": {"type": "websocket.close", "code": "1000"},
+        "reason": {"type": "websocket.close", "reason": [{"msg": "Field required"}]},
     }
     try:
         await send(wrong[kind])
     except Exception as error:
-        await send({"type": "websocket.send", "text": type(error).__name__})
+        text = "out of range" if "out of range" in str(error) else type(error).__name__
+        await send({"type": "websocket.send", "text": text})
     else:
         await send({"type": "websocket.send", "text": "nothing was raised"})
 
@@ -285,6 +351,10 @@ BEHAVIOURS: dict[str, Any] = {
         close_and_send,
         send_after_leaving,
         reject,
+        again_and_again,
+        clean_up,
+        silent,
+        raise_later,
         deny,
         deny_flood,
         return_at_once,

@@ -187,6 +187,14 @@ impl Active {
         departure
     }
 
+    /// Begins the grace again. Whether there is one.
+    pub fn renew_grace(&mut self, engine: &Engine) -> bool {
+        if self.grace > 0 {
+            self.arm_grace(engine);
+        }
+        self.grace > 0
+    }
+
     fn arm_grace(&mut self, engine: &Engine) {
         if let Some(exchange) = &mut self.exchange {
             engine.set_timer(exchange, Timer::HalfClose, clock::now().saturating_add(self.grace));

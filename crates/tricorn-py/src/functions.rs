@@ -12,7 +12,7 @@ pub struct Definition(ffi::PyMethodDef);
 // SAFETY: CPython only reads it, and what it points to is static.
 unsafe impl Sync for Definition {}
 
-/// A function that takes nothing, or one argument.
+/// A function that takes nothing.
 pub type Simple = unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> *mut ffi::PyObject;
 
 /// A function that takes positional arguments and, behind them, named ones.
@@ -26,10 +26,6 @@ pub type Fast = unsafe extern "C" fn(
 impl Definition {
     pub const fn without_arguments(name: &'static CStr, entry: Simple) -> Definition {
         Definition::of(name, ffi::PyMethodDefPointer { PyCFunction: entry }, ffi::METH_NOARGS)
-    }
-
-    pub const fn with_one(name: &'static CStr, entry: Simple) -> Definition {
-        Definition::of(name, ffi::PyMethodDefPointer { PyCFunction: entry }, ffi::METH_O)
     }
 
     pub const fn with_any(name: &'static CStr, entry: Fast) -> Definition {

@@ -36,6 +36,7 @@ mod call;
 mod call_soon;
 mod context;
 mod core;
+mod coroutine_function;
 mod doctor;
 mod doors;
 mod ends;

@@ -3,18 +3,26 @@ use crate::text::latin1;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyList, PyString, PyType};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyType};
 use std::sync::Arc;
 use tricorn_io::{Chores, Engine, Exchange, clock, is_child};
 use tricorn_proto::access_log::Record;
 use tricorn_proto::message::{FieldList, Scheme, target};
 
-/// A gateway's voice. The callables are the worker's: `on_error(message, error)`, `on_notice(is_warning, text)`.
+/// A gateway's voice. The callables are the worker's: `on_error(message, error)`, `on_notice(level, text)`.
 pub struct Reporter {
     engine: Arc<Engine>,
     on_error: Py<PyAny>,
     on_notice: Option<Py<PyAny>>,
     pid: u32,
+}
+
+/// The level of a notice, as the number that `logging` has for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    Debug = 10,
+    Info = 20,
+    Warning = 30,
 }
 
 /// What a line of the access log needs besides the exchange.
@@ -138,9 +146,9 @@ impl Reporter {
         self.error(py, text, error);
     }
 
-    pub fn notify(&self, py: Python<'_>, warning: bool, text: String) {
+    pub fn notify(&self, py: Python<'_>, level: Level, text: String) {
         if let Some(on_notice) = &self.on_notice
-            && let Err(error) = on_notice.call1(py, (warning, text))
+            && let Err(error) = on_notice.call1(py, (level as u8, text))
         {
             error.write_unraisable(py, None);
         }
@@ -151,13 +159,14 @@ impl Reporter {
     pub fn complain(&self, py: Python<'_>, exchange: &Exchange, missing: u64) {
         let line = request_line(exchange);
         let text = format!("{line}: the application sent {missing} bytes less than its Content-Length says");
-        self.notify(py, true, text);
+        self.notify(py, Level::Warning, text);
     }
 
     /// Drops and logs what other threads could not.
     pub fn do_chores(&self, py: Python<'_>, mut chores: Chores) {
         for notice in chores.notices.drain(..) {
-            self.notify(py, notice.warning, notice.text);
+            let level = if notice.warning { Level::Warning } else { Level::Debug };
+            self.notify(py, level, notice.text);
         }
         drop_chores(py, chores);
     }
@@ -237,6 +246,14 @@ pub fn request_line(exchange: &Exchange) -> String {
     let bytes = request.head_bytes();
     let path = String::from_utf8_lossy(request.head.path.of(bytes)).into_owned();
     format!("{} {path}", String::from_utf8_lossy(request.head.method.of(bytes)))
+}
+
+/// The same of the scope of a request whose exchange is over.
+pub fn scope_line(scope: &Bound<'_, PyDict>) -> String {
+    let get = |key: &str| scope.get_item(key).ok().flatten();
+    let method = get("method").map_or_else(|| "GET".to_owned(), |method| method.to_string());
+    let path = get("raw_path").and_then(|path| Some(path.cast::<PyBytes>().ok()?.as_bytes().to_vec()));
+    format!("{method} {}", String::from_utf8_lossy(&path.unwrap_or_default()))
 }
 
 /// Objects of the gateway, dropped here because this thread holds the GIL; files, closed without it.

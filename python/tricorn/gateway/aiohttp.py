@@ -57,6 +57,19 @@ class Handler(web.RequestHandler):
         if transport is not None:
             transport.response_ended()
 
+    def handle_error(self, request: web.BaseRequest, *args: Any, **kwargs: Any) -> web.StreamResponse:
+        self._current_request = request
+        try:
+            return super().handle_error(request, *args, **kwargs)
+        finally:
+            self._current_request = None
+
+    def log_exception(self, *args: Any, **kwargs: Any) -> None:
+        """Names the request, as every class does; aiohttp names the client's address."""
+        if (request := self._current_request) is not None:
+            args = ("Error handling request %s %s", request.method, request.rel_url.raw_path)
+        super().log_exception(*args, **kwargs)
+
 
 async def make_runner(found: Any, config: Config, log: Logger) -> web.AppRunner:
     """A runner that is not set up: of an application, or what a coroutine function makes (an application or a runner).

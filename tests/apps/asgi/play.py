@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import builtins
 import contextvars
 import copy
 import hashlib
+import inspect
 import os
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -96,6 +99,48 @@ class Actor:
             if progress:
                 write(progress, number + 1)
 
+    async def pour_forever(self) -> None:
+        """Sends pieces without end; notes what ends it."""
+        try:
+            while True:
+                await self.send_message({"type": "http.response.body", "body": b"p" * 65_536, "more_body": True})
+        except BaseException as error:
+            self.note(type(error).__name__)
+            raise
+
+    async def receive_forever(self) -> None:
+        """Receives without end, whatever comes; notes what ends it."""
+        try:
+            while True:
+                await self.receive_message()
+        except BaseException as error:
+            self.note(type(error).__name__)
+            raise
+
+    async def protest(self, message: Any) -> None:
+        """Sends what is refused; notes what is said of it, and the number and name of an OSError."""
+        try:
+            await self.send_message(message)
+        except OSError as error:
+            self.note(type(error).__name__, error.errno, error.filename)
+        except Exception as error:
+            self.note(type(error).__name__, str(error))
+
+    async def send_within(self, message: Message, within: Message) -> None:
+        """Sends a message whose headers send another one while they are read."""
+
+        def headers() -> Any:
+            with suppress(StopIteration):
+                self.send_message(within).__await__().__next__()
+            yield from message["headers"]
+
+        await self.send_message({**message, "headers": headers()})
+
+    async def inspect(self) -> None:
+        """Notes what the standard library takes the two functions for."""
+        for function in (self.receive_message, self.send_message):
+            self.note(inspect.iscoroutinefunction(function), list(inspect.signature(function).parameters))
+
     async def echo(self) -> None:
         """Sends each piece of the request's body back as it comes."""
         while True:
@@ -139,11 +184,12 @@ class Actor:
             self.note("cancelled")
 
     async def fail(self, kind: str, text: str) -> None:
-        kinds: dict[str, type[BaseException]] = {
+        kinds: dict[str, Callable[[str], BaseException]] = {
             "RuntimeError": RuntimeError,
             "SystemExit": SystemExit,
             "CancelledError": asyncio.CancelledError,
             "OSError": OSError,
+            "ExceptionGroup": lambda text: getattr(builtins, "ExceptionGroup", Group)("group", [RuntimeError(text)]),
             "KeyboardInterrupt": KeyboardInterrupt,
         }
         raise kinds[kind](text)
@@ -188,6 +234,14 @@ def write(path: str, number: int) -> None:
 
 class Subclass(bytes):
     pass
+
+
+class Group(Exception):
+    """For Python 3.10, which has no groups: one whose only member is its cause."""
+
+    def __init__(self, message: str, members: list[Exception]) -> None:
+        super().__init__(message)
+        self.__cause__ = members[0]
 
 
 PLAYING: list[Any] = []

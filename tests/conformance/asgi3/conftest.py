@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.conformance.asgi3.play import Stage
@@ -10,7 +12,7 @@ from tests.harness import REFERENCE, Server
 from tests.harness.needs import needs
 
 
-def playing(pool: Pool, loop: str, transport: str = "tcp", grace: int = 3) -> Server:
+def playing(pool: Pool, loop: str, transport: str = "tcp", **more: Any) -> Server:
     if loop == "uvloop":
         needs("uvloop")
     if REFERENCE:
@@ -21,7 +23,7 @@ def playing(pool: Pool, loop: str, transport: str = "tcp", grace: int = 3) -> Se
         transport=transport,
         asgi_loop=loop,
         keep_alive=30,
-        asgi_disconnect_grace_period=grace,
+        **more,
     )
 
 
@@ -50,7 +52,8 @@ def stage(server: Server) -> Stage:
 def hasty(server: Server, pool: Pool) -> Stage:
     """One whose requests are cancelled as soon as their client has left."""
     is_unix = isinstance(server.address, str)
-    return Stage(playing(pool, "uvloop" if is_unix else "asyncio", "unix" if is_unix else "tcp", grace=0))
+    loop, transport = ("uvloop", "unix") if is_unix else ("asyncio", "tcp")
+    return Stage(playing(pool, loop, transport, asgi_disconnect_grace_period=0))
 
 
 @pytest.fixture(params=["1.0", "1.1"], ids=["http10", "http11"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.asgi3.play import ANSWER, RECEIVE, Stage, Step, body, length, start
+from tests.conformance.asgi3.play import ANSWER, RECEIVE, Stage, Step, body, head, length, start
 from tests.conformance.asgi3.test_streaming import heard
 from tests.harness.wire import Short
 
@@ -52,6 +52,48 @@ def test_an_error_after_the_response_is_logged_and_no_more(stage: Stage) -> None
         wire.send(stage.request(*ANSWER, ("fail", "RuntimeError", text)))
         assert wire.reply().body == b"done"
     stage.server.log.wait(f"RuntimeError: {text}")
+    assert stage.alive()
+
+
+WAIT: Step = ("sleep", 0.001)
+BEGUN: tuple[Step, ...] = (start(), body(b"begun", True))
+MOMENTS: dict[str, tuple[Step, ...]] = {
+    "before the response": (),
+    "before it, after a wait": (WAIT,),
+    "within it": BEGUN,
+    "within it, after a wait": (*BEGUN, WAIT),
+    "after it": ANSWER,
+    "after it and a wait": (*ANSWER, WAIT),
+    "after a wait and the response": (WAIT, *ANSWER),
+}
+
+
+@pytest.mark.parametrize("kind", ["RuntimeError", "ExceptionGroup", "OSError"])
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_every_exception_has_its_traceback_and_its_request_once(stage: Stage, moment: str, kind: str) -> None:
+    """A task that ends in its first step, and one whose response is out, lose neither."""
+    marker = f"crash marker {stage.tag}"
+    with stage.connect() as wire:
+        wire.send(stage.request(*MOMENTS[moment], ("fail", kind, marker)))
+        wire.ended() if "after" not in moment.partition(",")[0] else wire.reply()
+        error = "OSError" if kind == "OSError" else "RuntimeError"
+        stage.server.log.wait(f"{error}: {marker}")
+    assert stage.alive()
+    log = stage.server.log.text
+    record = log[log.rindex("[ERROR]", 0, log.index(marker)) : log.index(marker)]
+    assert record.startswith("[ERROR] Error handling request GET /play")
+    assert record.count("Traceback (most recent call last)") == 1
+    assert 'play.py", line ' in record
+    assert "in fail" in record
+    assert ("after its response was sent" in record) == (ANSWER[1] in MOMENTS[moment])
+    assert log.count(f"{error}: {marker}") == 1
+
+
+def test_a_response_that_was_begun_while_its_headers_were_read(stage: Stage) -> None:
+    """No request ends without a line."""
+    reply = stage.play(("send_within", head(200, length(4)), head(201)), ("say", "never"))
+    assert reply.status == 500
+    stage.server.log.wait("RuntimeError: .* while its headers were read")
     assert stage.alive()
 
 

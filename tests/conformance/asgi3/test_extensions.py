@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
 
-from tests.conformance.asgi3.play import ANSWER, Stage, body, head, length, piece, start
+from tests.conformance.asgi3.conftest import playing
+from tests.conformance.asgi3.play import ANSWER, Stage, body, head, length, literal, piece, start
+from tests.conftest import Pool
+from tests.harness import Server
 from tests.harness.wire import Short
 
 
@@ -50,6 +54,24 @@ def test_pathsend_completes_the_response(stage: Stage, file: Path) -> None:
 def test_pathsend_to_head(stage: Stage, file: Path) -> None:
     reply = stage.play(start(200, length(file.stat().st_size)), ("send", pathsend(file)), method="HEAD")
     assert (reply.status, reply.body, reply.get("content-length")) == (200, b"", str(file.stat().st_size))
+
+
+def test_pathsend_of_a_missing_file_says_which(stage: Stage, tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing")
+    stage.play(start(), ("protest", pathsend(missing)), body(b"done"))
+    assert stage.told(1) == [("FileNotFoundError", errno.ENOENT, missing)]
+
+
+def test_pathsend_is_offered_only_where_it_was_asked_for(server: Server, pool: Pool) -> None:
+    """Middleware that knows start and body only, as brotli-asgi does, loses files that are sent so."""
+    offering = Stage(playing(pool, "asyncio", asgi_pathsend=True))
+    name = "http.response.pathsend"
+    assert name not in literal(server, "/scope")["extensions"]
+    assert name in literal(offering.server, "/scope")["extensions"]
+    assert offering.play().status == 500
+    offering.server.log.wait(
+        "returned without a response; a middleware that compresses may have dropped http.response.pathsend"
+    )
 
 
 @pytest.mark.parametrize("path", ["/nowhere/at/all", "/", 5])
@@ -116,6 +138,19 @@ TE = [("TE", "trailers")]
 
 def trailers(*fields: tuple[bytes, bytes], more: bool = False) -> dict[str, object]:
     return {"type": "http.response.trailers", "headers": list(fields), "more_trailers": more}
+
+
+@pytest.mark.parametrize(("fields", "named"), [(TE, [b"trailer: x-sum"]), ([], [])], ids=["asked for", "not"])
+def test_the_names_of_trailers_stand_in_the_head(
+    stage: Stage, fields: list[tuple[str, str]], named: list[bytes]
+) -> None:
+    """RFC 9110 section 6.6.2; of trailers that do not follow nothing is said."""
+    steps = [start(200, (b"Trailer", b"x-sum"), trailers=True), body(b"done"), ("send", trailers((b"x-sum", b"9")))]
+    with stage.connect() as wire:
+        wire.send(stage.request(*steps, fields=[*fields, ("Connection", "close")]))
+        head_bytes = wire.ended().partition(b"\r\n\r\n")[0]
+    assert [line for line in head_bytes.split(b"\r\n") if line.lower().startswith(b"trailer:")] == named
+    assert stage.play(start(200, (b"Trailer", b"x-sum")), body(b"done"), fields=fields).all("trailer") == []
 
 
 def told_trailers(stage: Stage, *steps: tuple[object, ...], fields: list[tuple[str, str]]) -> bytes:

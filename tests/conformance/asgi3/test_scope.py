@@ -30,7 +30,7 @@ def test_what_every_request_has(server: Server, version: str) -> None:
     got = scope(server, "/scope/a%20b?x=1&y=%20", version=version)
     expected = {
         "type": "http",
-        "asgi": {"version": "3.0", "spec_version": "2.5"},
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
         "http_version": version,
         "method": "GET",
         "scheme": "http",
@@ -121,7 +121,7 @@ def test_the_scheme_of_a_trusted_front_end(server: Server) -> None:
     assert scope(server, "/scope", ("X-Forwarded-Proto", "http"))["scheme"] == "http"
 
 
-@pytest.mark.parametrize("name", ["http.response.pathsend", "http.response.early_hint", "http.response.trailers"])
+@pytest.mark.parametrize("name", ["http.response.early_hint", "http.response.trailers"])
 def test_extensions_are_announced(server: Server, name: str) -> None:
     assert scope(server)["extensions"][name] == {}
 

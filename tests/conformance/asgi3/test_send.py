@@ -188,7 +188,10 @@ BAD: dict[str, Any] = {
     "status_bytes": head(b"200"),  # type: ignore[arg-type]
     "status_small": head(99),
     "status_large": head(1000),
+    "status_huge": head(1 << 40),
+    "status_negative": head(-200),
     "status_interim": head(103),
+    "status_switching": head(101),
     "fields_none": {"type": "http.response.start", "status": 200, "headers": None},
     "fields_int": {"type": "http.response.start", "status": 200, "headers": 5},
     "fields_triples": {"type": "http.response.start", "status": 200, "headers": [(b"a", b"b", b"c")]},
@@ -237,6 +240,13 @@ def test_what_is_no_beginning_of_a_response_is_the_applications_error(stage: Sta
         reply = wire.reply()
     assert (reply.status, reply.get("x-injected")) == (500, None)
     assert stage.alive()
+
+
+@pytest.mark.parametrize("status", [99, 101, 1000, 65_736, 1 << 80, -200])
+def test_a_status_out_of_range_is_said_to_be_so(stage: Stage, status: int) -> None:
+    stage.play(("protest", head(status)), *ANSWER)
+    expected = f"the status is out of range: it must be from 200 to 999, not {status}"
+    assert stage.told(1) == [("ValueError", expected)]
 
 
 @with_each("bad", BAD_BODIES)

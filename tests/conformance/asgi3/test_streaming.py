@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.asgi3.play import Stage, body, start
+from tests.conformance.asgi3.play import Stage, Step, body, start
 from tests.harness import Wire, proc, until
+from tests.harness.wire import Short
 
 MEGABYTE = 1 << 20
+FAIL: Step = ("fail", "RuntimeError", "crash marker")
 
 
 def heard(wire: Wire, what: bytes) -> None:
@@ -42,6 +44,42 @@ def test_an_empty_piece_sends_the_head(stage: Stage) -> None:
         heard(wire, b"\r\n\r\n")
         stage.go()
         assert wire.reply().body == b"done"
+
+
+@pytest.mark.parametrize("before", [(), (("sleep", 0.001),)], ids=["first step", "later"])
+def test_a_head_does_not_wait_for_its_body(stage: Stage, version: str, before: tuple[Step, ...]) -> None:
+    """`EventSource.onopen`, `fetch()` and timers of the first byte wait for it; what is sent after it is as ever."""
+    with stage.connect() as wire:
+        steps = [*before, start(200, (b"x-early", b"yes")), stage.gate, body(b"one", True), body(b"two")]
+        wire.send(stage.request(*steps, version=version))
+        heard(wire, b"x-early: yes\r\n")
+        heard(wire, b"\r\n\r\n")
+        stage.go()
+        assert wire.reply().body == b"onetwo"
+
+
+@pytest.mark.parametrize("steps", [(body(b"one"),), (FAIL,), ()], ids=["one piece", "fails", "returns"])
+def test_what_follows_a_head_that_was_sent_alone(stage: Stage, steps: tuple[Step, ...]) -> None:
+    with stage.connect() as wire:
+        wire.send(stage.request(start(200, (b"x-early", b"yes")), stage.gate, *steps))
+        heard(wire, b"x-early: yes\r\n")
+        stage.go()
+        if steps and steps != (FAIL,):
+            assert (wire.reply().body, wire.still_open(0.01)) == (b"one", True)
+        else:
+            with pytest.raises(Short):
+                wire.reply()
+
+
+def test_a_head_with_a_length_goes_with_its_body(stage: Stage) -> None:
+    """It comes at once, or the application does not know what it promises."""
+    with stage.connect() as wire:
+        wire.send(stage.request(start(200, (b"content-length", b"3")), stage.gate, body(b"one")))
+        stage.another().play(("sleep", 0.01), start(), body(b"turned"))
+        assert not wire.unread
+        assert wire.still_open(0.01)
+        stage.go()
+        assert wire.reply().body == b"one"
 
 
 def test_both_directions_at_once(stage: Stage) -> None:

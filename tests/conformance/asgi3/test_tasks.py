@@ -17,6 +17,12 @@ def test_each_request_has_a_task_of_its_own(stage: Stage) -> None:
     assert stage.told(3) == [True] * 3
 
 
+def test_receive_and_send_are_taken_for_coroutine_functions(stage: Stage) -> None:
+    """asgiref warns of others; Channels' synchronous consumers give it `send`."""
+    stage.play(("inspect",), *ANSWER)
+    assert stage.told(2) == [(True, []), (True, ["event"])]
+
+
 def test_each_request_has_a_context_of_its_own(stage: Stage) -> None:
     with stage.connect() as wire:
         for number in range(3):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
+import sys
+import uuid
 from typing import Any
 
 import pytest
 
 from tests.conformance.rfc6455.conftest import Open
+from tests.conftest import Pool
 from tests.harness import Server, Wire, until
 from tests.harness.frames import BINARY, CLOSE, KEY, TEXT, Frames, frame, handshake
 
@@ -93,6 +97,13 @@ def test_refused(server: Server) -> None:
         wire.ended()
 
 
+def test_why_a_handshake_is_refused_is_not_sent_and_may_be_anything(tcp_server: Server) -> None:
+    with Wire(tcp_server.address) as wire:
+        wire.send(handshake("/reject?odd=both"))
+        assert wire.reply().status == 403
+    assert not tcp_server.log.matching("Error handling request GET /reject")
+
+
 def test_denied_with_a_response(tcp_server: Server) -> None:
     with Wire(tcp_server.address) as wire:
         wire.send(handshake("/deny?status=401"))
@@ -142,6 +153,10 @@ def test_events_before_accept(tcp_server: Server, event: str) -> None:
         ("text", "TypeError"),
         ("bytes", "TypeError"),
         ("code", "ValueError"),
+        ("small", "out of range"),
+        ("huge", "out of range"),
+        ("word", "TypeError"),
+        ("reason", "TypeError"),
     ],
 )
 def test_events_that_are_wrong(open_socket: Open, kind: str, error: str) -> None:
@@ -159,6 +174,53 @@ def test_sending_after_the_client_has_left(tcp_server: Server) -> None:
     with Frames(tcp_server.address, "/send-after-leaving") as socket:
         socket.goodbye()
     tcp_server.out.wait('"raised", "os_error": true, "kind": "ClientDisconnected"')
+
+
+@pytest.mark.parametrize("what", ["receive", "send"])
+def test_who_asks_again_and_again_lets_others_have_their_turn(pool: Pool, what: str) -> None:
+    """The client is gone: the first time that is told at once, later after the loop's other callbacks."""
+    server = pool.get("sockets:application", worker_class="asgi", asgi_disconnect_grace_period=1)
+    with Frames(server.address, f"/again-and-again?what={what}") as socket:
+        server.out.wait(f'"begins", "name": "{what}"')
+        socket.sock.close()
+    for _ in range(5):
+        assert server.get("/").status == 200
+    server.out.wait(f'"ended", "name": "{what}", "kind": "CancelledError"')
+
+
+def test_who_was_told_that_its_client_has_left_may_clean_up(tcp_server: Server) -> None:
+    """By default only a WebSocket that was not told, or asks again, is ended when the grace is over."""
+    told, unaware = uuid.uuid4().hex, uuid.uuid4().hex
+    with Frames(tcp_server.address, f"/clean-up?name={told}") as one:
+        one.goodbye()
+    with Frames(tcp_server.address, f"/silent?name={unaware}") as other:
+        other.sock.close()
+    tcp_server.out.wait(f'"silence is over", "name": "{unaware}"')
+    tcp_server.log.wait(r"\[INFO\] GET /silent: cancelled, since its client disconnected 3 s ago")
+    assert not tcp_server.out.matching(f'"cleaned up", "name": "{told}"')
+    tcp_server.get(f"/open/{told}")
+    tcp_server.out.wait(f'"cleaned up", "name": "{told}"')
+
+
+HOWS = ["same", "cause", "context", "own", *(["group"] if sys.version_info >= (3, 11) else [])]
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_what_comes_of_a_client_that_left_is_no_error(tcp_server: Server, how: str) -> None:
+    """Frameworks make exceptions of their own of it (Starlette: WebSocketDisconnect); others have file, line and request."""
+    marker = uuid.uuid4().hex
+    with Frames(tcp_server.address, f"/raise-later?how={how}&marker={marker}") as socket:
+        socket.goodbye()
+    # In the same order in which they come: what is not logged has no line to wait for.
+    with Frames(tcp_server.address, f"/raise-later?marker={marker}-own") as socket:
+        socket.goodbye()
+    tcp_server.log.wait(f"RuntimeError: {marker}-own")
+    log = tcp_server.log.text
+    record = log[log.rindex("[ERROR]", 0, log.index(f"{marker}-own")) : log.index(f"{marker}-own")]
+    assert record.startswith("[ERROR] Error handling request GET /raise-later")
+    assert record.count("Traceback") == 1
+    assert 'sockets.py", line ' in record
+    assert bool(re.search(rf"{marker}\b(?!-own)", log)) == (how == "own")
 
 
 def test_two_tasks(open_socket: Open) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 from tricorn.config.resolve import resolve
 from tricorn.gateway.reports import to_log
@@ -14,8 +16,8 @@ def test_errors_have_their_traceback_and_notices_their_level(capfd: pytest.Captu
         raise ValueError("100 % wrong")
     except ValueError as error:
         on_error("Error handling request GET /%s", error)
-    on_notice(True, "a warning of 5 %s")
-    on_notice(False, "only for debugging")
+    on_notice(logging.WARNING, "a warning of 5 %s")
+    on_notice(logging.DEBUG, "only for debugging")
     lines = capfd.readouterr().err
     assert "[ERROR] Error handling request GET /%s" in lines
     assert "Traceback" in lines

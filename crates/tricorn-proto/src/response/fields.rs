@@ -56,6 +56,13 @@ impl Fields {
         Ok(())
     }
 
+    /// Adds the field `Trailer`.
+    pub fn announce_trailers(&mut self, names: &[u8]) -> Result<(), Fault> {
+        check(b"trailer", names)?;
+        self.list.push(b"trailer", names);
+        Ok(())
+    }
+
     /// Whether this Content-Length is the first; a second one must say the same.
     fn note_length(&mut self, value: &[u8]) -> Result<bool, Fault> {
         let Some(length) = decimal(value) else {

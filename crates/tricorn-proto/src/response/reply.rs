@@ -135,6 +135,11 @@ impl Reply {
         self.fields.add(self.status, name, value)
     }
 
+    /// The field `Trailer` (RFC 9110 section 6.6.2), of a response that has trailers. From other responses it is dropped.
+    pub fn announce_trailers(&mut self, names: &[u8]) -> Result<(), Fault> {
+        self.fields.announce_trailers(names)
+    }
+
     pub fn has_status(&self) -> bool {
         !self.status_line.is_empty()
     }

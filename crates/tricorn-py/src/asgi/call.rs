@@ -6,16 +6,18 @@
 //! ```
 //!
 //! `send.rs` moves it, `receive.rs` reads. Python is never run while the state is locked.
-use super::failure::{self, Known, is_cancelled};
+use super::failure::{self, Known, is_excused};
 use super::ground::Ground;
-use super::parts::{Run, Waits};
+use super::parts::{Departed, Run, Waits};
+use super::send;
 use super::turn::Fairness;
 use crate::forked;
 use crate::loops::{Begun, Told, error_of, wake};
-use crate::report::request_line;
+use crate::report::{Level, request_line, scope_line};
 use crate::sync::lock;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tricorn_io::{Active, Departure, Effects, Exchange, Readiness};
 use tricorn_proto::message::Refusal;
@@ -41,8 +43,6 @@ pub struct Response {
     pub phase: Phase,
     /// Trailers were announced.
     pub trailers: bool,
-    /// It was complete before anything else could happen to the request.
-    pub is_over: bool,
 }
 
 /// What `receive` has handed out.
@@ -50,7 +50,7 @@ pub struct Response {
 pub struct Received {
     /// The last piece of the request's body.
     pub body: bool,
-    /// `http.disconnect`, or it is what comes next.
+    /// The client has left: `http.disconnect` is what comes next.
     pub gone: bool,
 }
 
@@ -59,6 +59,7 @@ pub struct State {
     pub active: Active,
     pub response: Response,
     pub received: Received,
+    pub departed: Departed,
     pub waits: Waits<PyAny>,
     /// How long pieces of the body have followed one another without a wait.
     pub turn: Fairness,
@@ -81,21 +82,37 @@ impl Call {
         if tricorn_io::is_child() {
             forked::leave_task(slf.py(), Ok(task.clone()));
         }
-        let call = slf.get();
+        let (call, py) = (slf.get(), slf.py());
         call.ground.tasks.forget(task)?;
-        call.finish(slf.py(), task)
+        let scope = call.state().run.scope.take();
+        call.finish(py, task, scope.as_ref().map(|scope| scope.bind(py)))
+    }
+
+    /// Sends the head of a response whose body does not follow at once.
+    fn send_head(slf: &Bound<'_, Call>) -> PyResult<()> {
+        if slf.get().state().owes_head() { send::head(slf) } else { Ok(()) }
     }
 
     /// The client has left some time ago.
-    fn give_up(&self, py: Python<'_>) -> PyResult<()> {
-        let task = {
-            let state = self.state();
-            if state.active.is_away() {
+    fn grace_is_over(&self, py: Python<'_>) -> PyResult<()> {
+        {
+            let mut state = self.state();
+            state.departed.is_overdue = true;
+            let serves_nobody = state.response.phase != Phase::Awaited;
+            if !self.ground.cancels(state.departed, serves_nobody) {
                 return Ok(());
             }
-            state.run.task(py)
-        };
-        task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
+        }
+        self.cancel(py)
+    }
+}
+
+impl State {
+    /// Whether a head is to go out before there is a piece of the body, when the application goes on to wait: one with a length
+    /// goes with the body, which is on its way.
+    pub fn owes_head(&self) -> bool {
+        let has_no_length = |exchange: &Exchange| exchange.request.reply.content_length().is_none();
+        self.response.phase == Phase::Started && self.active.exchange().is_some_and(has_no_length)
     }
 }
 
@@ -124,12 +141,13 @@ impl Call {
     }
 
     /// The task waits for something: from now on the connection is watched.
-    pub fn goes_on(slf: &Bound<'_, Call>, begun: &Begun<'_>) -> PyResult<()> {
+    pub fn goes_on(slf: &Bound<'_, Call>, begun: &Begun<'_>, scope: Bound<'_, PyDict>) -> PyResult<()> {
         let this = slf.get();
         let context = begun.context()?;
         this.ground.tasks.hold(begun, context.as_ref(), &slf.getattr(intern!(slf.py(), "ended"))?)?;
         {
             let mut state = this.state();
+            state.run.scope = Some(scope.unbind());
             if state.active.is_away() {
                 return Ok(()); // answered, and busy with something else
             }
@@ -139,7 +157,19 @@ impl Call {
             }
         }
         this.attend(slf);
-        Ok(())
+        Call::send_head_soon(slf)
+    }
+
+    /// Has the head sent at the loop's next turn, if there is no body by then: `EventSource.onopen`, `fetch()` and timers of the
+    /// first byte wait for it. To be called when the task goes on to wait, and for a head that comes later than that.
+    pub fn send_head_soon(slf: &Bound<'_, Call>) -> PyResult<()> {
+        {
+            let state = slf.get().state();
+            if !state.is_attended || !state.owes_head() {
+                return Ok(());
+            }
+        }
+        slf.get().ground.tasks.call_soon(&slf.getattr(intern!(slf.py(), "send_head"))?)
     }
 
     /// From now on the connection is watched.
@@ -186,12 +216,12 @@ impl Call {
                 Departure::Broken => state.active.begin_grace(&this.ground.shared.engine, departure),
                 Departure::HalfClosed | Departure::Overdue => departure,
             };
-            (state.waits.take_all(), departure == Departure::Overdue)
+            (state.waits.take_all(), departure == Departure::Overdue || state.departed.is_overdue)
         };
         wake(py, futures)?;
         if is_overdue {
             // After what the loop is to do already: a task that was told may end by itself.
-            this.ground.tasks.call_soon(&slf.getattr(intern!(py, "give_up"))?)?;
+            this.ground.tasks.call_soon(&slf.getattr(intern!(py, "grace_is_over"))?)?;
         }
         Ok(())
     }
@@ -204,6 +234,18 @@ impl Call {
             state.run.task(py)
         };
         task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
+    }
+
+    /// Cancels the task, whose client has left. Its response, if it has one, is not complete.
+    pub fn cancel(&self, py: Python<'_>) -> PyResult<()> {
+        let (task, line) = {
+            let state = self.state();
+            let Some(exchange) = state.active.exchange() else { return Ok(()) };
+            (state.run.task(py), request_line(exchange))
+        };
+        let Some(task) = task else { return Ok(()) };
+        self.ground.tell_of_cancellation(py, &line);
+        task.call_method0(py, intern!(py, "cancel")).map(drop)
     }
 
     pub fn task(&self, py: Python<'_>) -> Option<Py<PyAny>> {
@@ -219,14 +261,14 @@ impl Call {
     }
 
     /// The task has ended: what it left open is closed. To be called in its context, where its errors are logged.
-    pub fn finish(&self, py: Python<'_>, task: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub fn finish(&self, py: Python<'_>, task: &Bound<'_, PyAny>, scope: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         let (exchange, known) = {
             let mut state = self.state();
             (state.active.take(), Known { gone: state.received.gone, late: state.run.is_late })
         };
         let error = error_of(task);
         let Some(mut exchange) = exchange else {
-            self.report_late_error(py, error, known.gone);
+            self.report_late_error(py, error, known.gone, scope);
             return Ok(());
         };
         match error {
@@ -238,16 +280,15 @@ impl Call {
     }
 
     /// An error after the response: only the log can be told.
-    fn report_late_error(&self, py: Python<'_>, error: Option<PyErr>, gone: bool) {
+    fn report_late_error(&self, py: Python<'_>, error: Option<PyErr>, gone: bool, scope: Option<&Bound<'_, PyDict>>) {
         let Some(error) = error else { return };
-        if gone || is_cancelled(py, &error) {
-            self.ground.shared.reporter.notify(
-                py,
-                false,
-                format!("a request ended after its client had left: {error}"),
-            );
+        let line = scope.map(scope_line).unwrap_or_default();
+        if is_excused(py, &error, true) {
+            let text = format!("{line}: the request was ended after its response: {error}");
+            self.ground.shared.reporter.notify(py, Level::Debug, text);
         } else {
-            self.ground.shared.reporter.error(py, "Exception in ASGI application after its response".into(), error);
+            let after = if gone { "after its client had left" } else { "after its response was sent" };
+            self.ground.shared.reporter.error(py, format!("Error handling request {line} ({after})"), error);
         }
     }
 
@@ -258,12 +299,16 @@ impl Call {
         exchange.app_failed();
         let text = match exchange.request.reply.head_sent() {
             true => "returned without completing its response",
+            false if self.ground.maker().offers_pathsend => {
+                "returned without a response; a middleware that compresses may have dropped http.response.pathsend, \
+                 which asgi_pathsend offers"
+            }
             false => "returned without a response",
         };
         exchange.give_up(500, "");
         self.ground.shared.reporter.notify(
             py,
-            true,
+            Level::Warning,
             format!("Error handling request {line}: the ASGI application {text}"),
         );
     }
@@ -284,7 +329,6 @@ impl Call {
 
     /// All of the response was written.
     pub fn complete(&self, py: Python<'_>, exchange: Box<Exchange>, end: End) -> PyResult<()> {
-        self.state().response.is_over = true;
         if let End::Short { missing } = end
             && !exchange.is_gone()
         {

@@ -26,6 +26,8 @@ pub struct AsgiGateway {
     callbacks: Callbacks,
     state: Option<Py<PyDict>>,
     root_path: String,
+    cancels_all: bool,
+    pathsend: bool,
     limits: Limits,
 }
 
@@ -33,7 +35,7 @@ pub struct AsgiGateway {
 impl AsgiGateway {
     #[new]
     #[pyo3(signature = (application, event_loop, on_error, on_notice=None, *, before=None, after=None, state=None,
-                        root_path="", disconnect_grace=0.0, websocket_max_message_size=16 << 20,
+                        root_path="", disconnect_grace=0.0, cancels_all=false, pathsend=false, websocket_max_message_size=16 << 20,
                         websocket_ping_interval=20.0, websocket_ping_timeout=20.0, websocket_compression=true))]
     #[expect(clippy::too_many_arguments, reason = "keywords, on the side that calls it")]
     fn new(
@@ -46,6 +48,8 @@ impl AsgiGateway {
         state: Option<Py<PyDict>>,
         root_path: &str,
         disconnect_grace: f64,
+        cancels_all: bool,
+        pathsend: bool,
         websocket_max_message_size: u64,
         websocket_ping_interval: f64,
         websocket_ping_timeout: f64,
@@ -60,7 +64,7 @@ impl AsgiGateway {
             deflate: Policy { enabled: websocket_compression, client_context_takeover: false, ..Policy::default() },
         };
         let callbacks = Callbacks { event_loop, on_error, on_notice, before, after, grace: disconnect_grace };
-        AsgiGateway { application, callbacks, state, root_path: root_path.to_owned(), limits }
+        AsgiGateway { application, callbacks, state, root_path: root_path.to_owned(), cancels_all, pathsend, limits }
     }
 }
 
@@ -103,11 +107,11 @@ impl Asgi {
     pub fn new(py: Python<'_>, gateway: &AsgiGateway, engine: Arc<Engine>) -> PyResult<Asgi> {
         let tasks = Tasks::new(py, gateway.callbacks.event_loop.bind(py))?;
         let state = gateway.state.as_ref().map(|state| state.clone_ref(py));
-        let maker = Maker::new(py, &gateway.root_path, state)?;
+        let maker = Maker::new(py, &gateway.root_path, state, gateway.pathsend)?;
         marks::tell(py, &engine, None)?;
         let shared = Shared::new(py, &gateway.callbacks, engine);
         let application = gateway.application.clone_ref(py);
-        let ground = Ground::new(shared, tasks, maker, application, gateway.limits.clone());
+        let ground = Ground::new(shared, tasks, maker, application, gateway.limits.clone(), gateway.cancels_all);
         Ok(Asgi { ground: Arc::new(ground), kept: Mutex::default(), staying: Mutex::default() })
     }
 
@@ -160,11 +164,11 @@ impl Asgi {
         if begun.is_done()? {
             let phase = call.get().state().response.phase;
             if phase != Phase::Done || error_of(&begun.task).is_some() {
-                begun.inside(|| call.get().finish(py, &begun.task))?;
+                begun.inside(|| call.get().finish(py, &begun.task, Some(&scope)))?;
             }
             return Ok(());
         }
-        Call::goes_on(call, &begun)
+        Call::goes_on(call, &begun, scope)
     }
 }
 

@@ -1,7 +1,9 @@
 //! What all requests of one loop share, beside `loops::Shared`.
+use super::parts::Departed;
 use super::scope::Maker;
 use crate::ends;
 use crate::loops::{Ending, Remote, Shared, Tasks, Told};
+use crate::report::Level;
 use crate::sync::lock;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -28,6 +30,9 @@ pub struct Ground {
     pub application: Py<PyAny>,
     maker: Mutex<Maker>,
     pub limits: Limits,
+    /// Every task is cancelled when its client has left and the grace is over, as in gunicorn: the setting was given. By
+    /// default only those are that serve nobody any more.
+    pub cancels_all: bool,
     /// What WebSockets share; `None` while one of them works with it.
     buffers: Mutex<Option<Box<WebSocketBuffers>>>,
     /// The code with which WebSockets are told to go; 0: they may stay.
@@ -35,8 +40,16 @@ pub struct Ground {
 }
 
 impl Ground {
-    pub fn new(shared: Shared, tasks: Tasks, maker: Maker, application: Py<PyAny>, limits: Limits) -> Ground {
+    pub fn new(
+        shared: Shared,
+        tasks: Tasks,
+        maker: Maker,
+        application: Py<PyAny>,
+        limits: Limits,
+        cancels_all: bool,
+    ) -> Ground {
         Ground {
+            cancels_all,
             shared,
             tasks,
             application,
@@ -72,6 +85,20 @@ impl Ground {
     pub fn kept(&self, scope: &Bound<'_, PyDict>) -> Option<Py<PyDict>> {
         let is_used = self.shared.has_after() || self.shared.reporter.makes_lines() || self.shared.routes.are_on();
         is_used.then(|| scope.clone().unbind())
+    }
+
+    /// Whether a task is to be cancelled now that its grace is over. `serves_nobody`: it has begun to answer a client that is
+    /// gone.
+    pub fn cancels(&self, departed: Departed, serves_nobody: bool) -> bool {
+        self.cancels_all || serves_nobody && !departed.is_told
+    }
+
+    /// The log is told that a task is cancelled since its client has left.
+    pub fn tell_of_cancellation(&self, py: Python<'_>, line: &str) {
+        let seconds = self.shared.grace_seconds();
+        let text =
+            format!("{line}: cancelled, since its client disconnected {seconds} s ago (asgi_disconnect_grace_period)");
+        self.shared.reporter.notify(py, Level::Info, text);
     }
 
     /// The application could not be called. With a scope the hooks know of the request, and are told how it ended.

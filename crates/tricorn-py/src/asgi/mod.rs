@@ -10,6 +10,7 @@
 //! ```
 mod bound;
 mod call;
+mod event;
 mod failure;
 mod gateway;
 mod ground;

@@ -4,6 +4,7 @@ use super::ground::Ground;
 use super::websocket::Socket;
 use crate::functions::call_with;
 use crate::loops::Told;
+use crate::report::Level;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::sync::Arc;
@@ -32,8 +33,8 @@ pub fn start(py: Python<'_>, ground: &Arc<Ground>, mut exchange: Box<Exchange>, 
         .and_then(|coroutine| ground.tasks.begin(&coroutine));
     drop((receive, send));
     match begun {
-        Ok(begun) if begun.is_done()? => begun.inside(|| Socket::finish(&socket, &begun.task)),
-        Ok(begun) => Socket::goes_on(&socket, &begun),
+        Ok(begun) if begun.is_done()? => begun.inside(|| Socket::finish(&socket, &begun.task, Some(&scope))),
+        Ok(begun) => Socket::goes_on(&socket, &begun, scope),
         Err(error) => {
             let exchange = socket.get().take();
             exchange.map_or(Ok(()), |exchange| ground.refuse(py, exchange, error, Some(&scope)))
@@ -46,6 +47,6 @@ pub fn start(py: Python<'_>, ground: &Arc<Ground>, mut exchange: Box<Exchange>, 
 pub fn refuse(py: Python<'_>, ground: &Ground, mut exchange: Box<Exchange>, wrong: Wrong) {
     exchange.answer_error_with(wrong.status(), wrong.message(), wrong.fields());
     let text = format!("Invalid request from ip={}: {}", exchange.client.peer, wrong.message());
-    ground.shared.reporter.notify(py, true, text);
+    ground.shared.reporter.notify(py, Level::Warning, text);
     ground.end(py, exchange, Told::default(), Some(wrong.status()), None);
 }

@@ -1,5 +1,6 @@
 //! Parts of the states of a request and of a WebSocket.
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 /// Awaits of the application that have not ended. `F` is what they wait for: a future, or one that is used again.
 pub struct Waits<F> {
@@ -33,6 +34,20 @@ pub struct Run {
     pub timer: Option<Py<PyAny>>,
     /// The task was cancelled since the request took too long.
     pub is_late: bool,
+    /// The scope, for the log: it outlives the exchange, as a task may go on after its response.
+    pub scope: Option<Py<PyDict>>,
+}
+
+/// What the application has heard of its client's departure.
+///
+/// An application that was told and turned to something else (background work, clean-up) is left alone. One that was never told
+/// waits for a client that is gone, and one that asks again pays no attention: these are cancelled when the grace is over.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Departed {
+    /// `receive()` has handed out the disconnect, or `send()` has raised it.
+    pub is_told: bool,
+    /// The grace period is over.
+    pub is_overdue: bool,
 }
 
 impl Run {

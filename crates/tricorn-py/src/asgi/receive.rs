@@ -1,7 +1,7 @@
 //! `receive`: the request's body as it comes, and then the end.
 use super::call::{Call, Phase};
 use crate::buffer::bytes_of;
-use crate::loops::{Awaited, Poll, Ready, Wait};
+use crate::loops::{AfterTurn, Awaited, Poll, Ready, Wait};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -10,11 +10,24 @@ use tricorn_io::{Body, Departure, Read, clock};
 /// What `receive()` returns.
 pub fn receive(call: &Bound<'_, Call>) -> PyResult<Py<PyAny>> {
     let py = call.py();
+    if call.get().state().departed.is_told {
+        return again(call);
+    }
     let what = Receive { call: call.clone().unbind() };
     match next(call)? {
         Some(event) => Ok(Py::new(py, Ready::new(event))?.into_any()),
         None => Ok(Py::new(py, Wait::new(Box::new(what)))?.into_any()),
     }
+}
+
+/// The application was told, and asks again: it gets the same after the loop's other callbacks, or it is cancelled when it has
+/// had its grace.
+#[cold]
+fn again(call: &Bound<'_, Call>) -> PyResult<Py<PyAny>> {
+    if call.get().state().departed.is_overdue {
+        call.get().cancel(call.py())?;
+    }
+    AfterTurn::of(call.py(), disconnect)
 }
 
 struct Receive {
@@ -59,7 +72,7 @@ fn next(slf: &Bound<'_, Call>) -> PyResult<Option<Py<PyAny>>> {
     let state = &mut *guard;
     if state.response.phase == Phase::Done || state.received.gone {
         drop(guard);
-        return disconnect(py).map(Some);
+        return tell(call, py).map(Some);
     }
     if state.active.is_away() || state.received.body {
         return Ok(None);
@@ -103,12 +116,12 @@ fn next(slf: &Bound<'_, Call>) -> PyResult<Option<Py<PyAny>>> {
         Read::Gone => {
             drop((guard, scratch));
             Call::departed(slf, Departure::Broken)?;
-            disconnect(py).map(Some)
+            tell(call, py).map(Some)
         }
         Read::Refused(refusal) => {
             drop((guard, scratch));
             call.refuse(py, &refusal)?;
-            disconnect(py).map(Some)
+            tell(call, py).map(Some)
         }
     }
 }
@@ -119,6 +132,12 @@ fn request(py: Python<'_>, body: Bound<'_, PyBytes>, more: bool) -> PyResult<Py<
     event.set_item(intern!(py, "body"), body)?;
     event.set_item(intern!(py, "more_body"), more)?;
     Ok(event.into_any().unbind())
+}
+
+/// Tells the application that its client has left, or that its response is complete.
+fn tell(call: &Call, py: Python<'_>) -> PyResult<Py<PyAny>> {
+    call.state().departed.is_told = true;
+    disconnect(py)
 }
 
 fn disconnect(py: Python<'_>) -> PyResult<Py<PyAny>> {

@@ -12,8 +12,14 @@ use tricorn_io::{Engine, Exchange};
 use tricorn_proto::message::{Scheme, Version, target};
 use tricorn_proto::peer::proxy_protocol::Announced;
 
-/// The version of the specification that is kept to.
-pub const SPEC_VERSION: &str = "2.5";
+/// The version of the HTTP specification that is kept to, which is that of uvicorn, granian and hypercorn's like. From 2.4 on
+/// `send` is to raise an OSError when the client has left, and Starlette then relies on it: it no longer listens for the
+/// disconnect while it streams, skips background tasks, and lets an exception out of the application for each client that
+/// leaves. Django, Channels, Quart and Litestar do not expect the error either.
+const HTTP_SPEC: &str = "2.3";
+
+/// The version of the WebSocket specification. Frameworks do expect the OSError here, and since 2.5 the reason of a close.
+const WEBSOCKET_SPEC: &str = "2.5";
 
 /// Keys of every scope, and values that repeat, interned once: a table, a name a row.
 struct Keys {
@@ -53,11 +59,11 @@ struct Copy<'py> {
 
 impl Template {
     /// `scope`: without the two; `names`: of the extensions.
-    fn new(scope: &Bound<'_, PyDict>, keys: &Keys, names: &[&str]) -> PyResult<Template> {
+    fn new(scope: &Bound<'_, PyDict>, keys: &Keys, spec_version: &str, names: &[&str]) -> PyResult<Template> {
         let py = scope.py();
         let asgi = PyDict::new(py);
         asgi.set_item("version", "3.0")?;
-        asgi.set_item("spec_version", SPEC_VERSION)?;
+        asgi.set_item("spec_version", spec_version)?;
         let extensions = PyDict::new(py);
         for name in names {
             extensions.set_item(name, PyDict::new(py))?;
@@ -93,11 +99,14 @@ pub struct Maker {
     scratch: Vec<u8>,
     /// The path of the last request, which is likely to be that of the next.
     last: Option<Path>,
+    /// `http.response.pathsend` is offered.
+    pub offers_pathsend: bool,
 }
 
 impl Maker {
     /// `state`: what the application put into the lifespan's; requests get copies. `None`: there is no lifespan.
-    pub fn new(py: Python<'_>, root: &str, state: Option<Py<PyDict>>) -> PyResult<Maker> {
+    /// `pathsend`: whether `http.response.pathsend` is offered.
+    pub fn new(py: Python<'_>, root: &str, state: Option<Py<PyDict>>, pathsend: bool) -> PyResult<Maker> {
         let key = |name: &str| PyString::intern(py, name).unbind();
         let root = root.trim_end_matches('/');
         let keys = Keys {
@@ -137,10 +146,13 @@ impl Maker {
         websocket.del_item("method")?;
         websocket.set_item("type", "websocket")?;
         websocket.set_item("scheme", "ws")?;
-        let of_http = ["http.response.pathsend", "http.response.early_hint", "http.response.trailers"];
+        let mut of_http = vec!["http.response.early_hint", "http.response.trailers"];
+        if pathsend {
+            of_http.push("http.response.pathsend");
+        }
         Ok(Maker {
-            http: Template::new(&http, &keys, &of_http)?,
-            websocket: Template::new(&websocket, &keys, &["websocket.http.response"])?,
+            http: Template::new(&http, &keys, HTTP_SPEC, &of_http)?,
+            websocket: Template::new(&websocket, &keys, WEBSOCKET_SPEC, &["websocket.http.response"])?,
             keys,
             state,
             root: root.to_owned(),
@@ -150,6 +162,7 @@ impl Maker {
             wss: key("wss"),
             scratch: Vec::new(),
             last: None,
+            offers_pathsend: pathsend,
         })
     }
 

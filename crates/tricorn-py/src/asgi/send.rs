@@ -1,17 +1,18 @@
 //! `send`: the application's events become the response. What can be done at once is done in the call itself.
 use super::call::{Call, Phase, State};
-use crate::loops::{Awaited, Done, Poll, Wait};
+use super::event::{
+    FINAL, bytes_of, copied_headers, each_header, fault, headers_of, is_true, missing, set_status, status_of, wrong,
+};
+use crate::loops::{AfterTurn, Awaited, Done, Poll, Wait};
 use crate::pieces::{Piece, write_file};
-use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
-use std::path::PathBuf;
+use pyo3::types::{PyBytes, PyDict, PyString};
+use std::io;
+use std::path::{Path, PathBuf};
 use tricorn_io::{Departure, Exchange, Sent};
-use tricorn_proto::message::status;
-use tricorn_proto::response::{End, Fault, Reply};
+use tricorn_proto::response::End;
 
 /// What `send(event)` returns.
 pub fn send(call: &Bound<'_, Call>, event: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -20,10 +21,11 @@ pub fn send(call: &Bound<'_, Call>, event: &Bound<'_, PyAny>) -> PyResult<Py<PyA
     let kind = event.get_item(intern!(py, "type"))?.ok_or_else(|| PyValueError::new_err("an event without a type"))?;
     let kind = kind.cast_into::<PyString>().map_err(|_| PyTypeError::new_err("an event's type must be a str"))?;
     let kind = kind.to_str()?;
-    match verdict(kind, &call.get().state())? {
+    let verdict = verdict(kind, &call.get().state())?;
+    match verdict {
         Verdict::Go => {}
         Verdict::Ignore => return Done::get(py),
-        Verdict::Gone => return Err(client_disconnected(py)),
+        Verdict::Nobody => return to_nobody(call, kind, event),
     }
     let sent = match kind {
         "http.response.body" => body(call, event)?,
@@ -35,7 +37,7 @@ pub fn send(call: &Bound<'_, Call>, event: &Bound<'_, PyAny>) -> PyResult<Py<PyA
     };
     match sent {
         Sent::Accepted => Done::get(py),
-        Sent::Gone => Err(lost(call)?),
+        Sent::Gone => lost(call),
         Sent::OverMark => wait_for_room(call),
     }
 }
@@ -44,18 +46,21 @@ pub fn send(call: &Bound<'_, Call>, event: &Bound<'_, PyAny>) -> PyResult<Py<PyA
 enum Verdict {
     Go,
     Ignore,
-    Gone,
+    /// The connection is broken: nothing that is sent arrives.
+    Nobody,
 }
 
 /// Events come in the order of the specification; others are told what was expected. What comes after the response is
-/// ignored ("any further messages on the channel will be ignored").
+/// ignored ("any further messages on the channel will be ignored"), and so is what comes in another order from an application
+/// whose client has left: it may be the end of one response and the beginning of the next, as in the endpoints of MCP.
 fn verdict(kind: &str, state: &State) -> PyResult<Verdict> {
-    let is_here = state.active.exchange().is_some_and(|exchange| !exchange.is_gone());
-    if state.received.gone && !is_here && !state.response.is_over {
-        return Ok(Verdict::Gone);
+    if state.response.phase == Phase::Done {
+        return Ok(Verdict::Ignore);
+    }
+    if state.received.gone && state.active.exchange().is_none_or(Exchange::is_gone) {
+        return Ok(Verdict::Nobody);
     }
     let fits = match kind {
-        _ if state.response.phase == Phase::Done => return Ok(Verdict::Ignore),
         "http.response.start" => state.response.phase == Phase::Awaited,
         "http.response.body" => matches!(state.response.phase, Phase::Started | Phase::Streaming),
         "http.response.pathsend" => state.response.phase == Phase::Started,
@@ -70,6 +75,9 @@ fn verdict(kind: &str, state: &State) -> PyResult<Verdict> {
     if fits {
         return Ok(Verdict::Go);
     }
+    if state.received.gone {
+        return Ok(Verdict::Ignore);
+    }
     let expected = match state.response.phase {
         Phase::Awaited => "expected 'http.response.start'",
         Phase::Started => "expected 'http.response.body' or 'http.response.pathsend'",
@@ -81,36 +89,42 @@ fn verdict(kind: &str, state: &State) -> PyResult<Verdict> {
 
 fn start(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
     let py = call.py();
-    let status = event.get_item(intern!(py, "status"))?.ok_or_else(|| missing("http.response.start", "status"))?;
-    let status: u16 = status.extract().map_err(|_| wrong(&status, "the status", "an int"))?;
-    let headers = event.get_item(intern!(py, "headers"))?;
+    let status = status_of(event, "http.response.start", FINAL)?;
+    let headers = headers_of(event)?;
     let trailers = is_true(event, intern!(py, "trailers"))?;
+    if call.get().state().response.phase != Phase::Awaited {
+        return Err(PyRuntimeError::new_err("another response was begun while its headers were read"));
+    }
     let sent = with(call, |exchange| {
+        let has_trailers = trailers && takes_trailers(exchange);
         let reply = &mut exchange.request.reply;
         set_status(reply, status)?;
         if let Some(headers) = &headers {
-            each_header(headers, |name, value| reply.field(name, value).map_err(fault))?;
+            each_header(headers, |name, value| match has_trailers && name.eq_ignore_ascii_case(b"trailer") {
+                true => reply.announce_trailers(value),
+                false => reply.field(name, value),
+            })?;
         }
         Ok(Sent::Accepted)
     })?;
     let mut state = call.get().state();
     (state.response.phase, state.response.trailers) = (Phase::Started, trailers);
+    drop(state);
+    Call::send_head_soon(call)?;
     Ok(sent)
 }
 
-/// `200 OK`, from its number.
-pub fn set_status(reply: &mut Reply, status: u16) -> PyResult<()> {
-    let reason = status::reason(status).as_bytes();
-    let mut line = [0u8; 64];
-    let digits = [status / 100 % 10, status / 10 % 10, status % 10].map(|digit| b'0' + digit as u8);
-    let length = 4 + reason.len();
-    if !(100..1000).contains(&status) || length > line.len() {
-        return Err(PyValueError::new_err(format!("the status must be from 100 to 999, not {status}")));
-    }
-    line[..3].copy_from_slice(&digits);
-    line[3] = b' ';
-    line[4..length].copy_from_slice(reason);
-    reply.status(&line[..length]).map_err(fault)
+/// Sends the head alone; the body follows.
+pub fn head(call: &Bound<'_, Call>) -> PyResult<()> {
+    let nothing = PyBytes::new(call.py(), b"");
+    let sent = with(call, |exchange| {
+        if exchange.request.reply.head_sent() {
+            return Ok(Sent::Accepted);
+        }
+        exchange.foresee_close_unread(false);
+        Ok(Piece::all(&nothing).write(&call.get().ground().shared.engine, exchange, None))
+    })?;
+    if sent == Sent::Gone { Call::departed(call, Departure::Broken) } else { Ok(()) }
 }
 
 fn body(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
@@ -145,7 +159,7 @@ fn body(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
 fn finish(call: &Bound<'_, Call>, send: impl FnOnce(&mut Exchange, bool) -> (Sent, Option<End>)) -> PyResult<Sent> {
     let (this, py) = (call.get(), call.py());
     let mut state = this.state();
-    let Some(mut exchange) = state.active.take() else { return Ok(Sent::Gone) };
+    let mut exchange = state.active.take().ok_or_else(at_work)?;
     let (is_first, trailers) = (state.response.phase == Phase::Started, state.response.trailers);
     drop(state);
     exchange.foresee_close_unread(!trailers);
@@ -165,20 +179,20 @@ fn finish(call: &Bound<'_, Call>, send: impl FnOnce(&mut Exchange, bool) -> (Sen
 
 fn trailers(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
     let (this, py) = (call.get(), call.py());
-    let headers = event.get_item(intern!(py, "headers"))?;
+    let headers = headers_of(event)?;
     let more = is_true(event, intern!(py, "more_trailers"))?;
     with(call, |exchange| {
         let takes = takes_trailers(exchange);
         let reply = &mut exchange.request.reply;
         if let Some(headers) = headers.as_ref().filter(|_| takes) {
-            each_header(headers, |name, value| reply.trailer(name, value).map_err(fault))?;
+            each_header(headers, |name, value| reply.trailer(name, value))?;
         }
         Ok(Sent::Accepted)
     })?;
     if more {
         return Ok(Sent::Accepted);
     }
-    let Some(mut exchange) = this.state().active.take() else { return Ok(Sent::Gone) };
+    let mut exchange = this.state().active.take().ok_or_else(at_work)?;
     exchange.answered();
     let end = exchange.end();
     this.complete(py, exchange, end)?;
@@ -197,12 +211,23 @@ fn pathsend(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent>
     let py = call.py();
     let path = event.get_item(intern!(py, "path"))?.ok_or_else(|| missing("http.response.pathsend", "path"))?;
     let path: PathBuf = path.extract()?;
-    let (file, length) = tricorn_io::open_file(&path)?;
+    let (file, length) = tricorn_io::open_file(&path).map_err(|error| named(py, &error, &path))?;
     finish(call, |exchange, _| {
         let engine = &call.get().ground().shared.engine;
         let length = exchange.request.reply.content_length().map_or(length, |promised| promised.min(length));
         (write_file(call.py(), engine, exchange, file, (0, length), Some(length)), None)
     })
+}
+
+/// The error of a file, with its number and name: `FileNotFoundError` and the like, as `open()` raises them.
+#[cold]
+fn named(py: Python<'_>, error: &io::Error, path: &Path) -> PyErr {
+    let Some(number) = error.raw_os_error() else { return PyOSError::new_err(format!("{}: {error}", path.display())) };
+    let text = py.import("os").and_then(|os| os.call_method1("strerror", (number,))).map(Bound::unbind);
+    match text {
+        Ok(text) => PyOSError::new_err((number, text, path.as_os_str().to_os_string())),
+        Err(error) => error,
+    }
 }
 
 /// The extension `http.response.early_hint`: 103 with these links (RFC 8297).
@@ -221,17 +246,8 @@ fn early_hint(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sen
 
 /// gunicorn's `http.response.informational`: any interim response.
 fn informational(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
-    let py = call.py();
-    let status =
-        event.get_item(intern!(py, "status"))?.ok_or_else(|| missing("http.response.informational", "status"))?;
-    let status: u16 = status.extract().map_err(|_| wrong(&status, "the status", "an int"))?;
-    let mut fields: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-    if let Some(headers) = event.get_item(intern!(py, "headers"))? {
-        each_header(&headers, |name, value| {
-            fields.push((name.to_vec(), value.to_vec()));
-            Ok(())
-        })?;
-    }
+    let status = status_of(event, "http.response.informational", 100..=199)?;
+    let fields = copied_headers(event)?;
     with(call, |exchange| {
         let mut pairs = fields.iter().map(|(name, value)| (name.as_slice(), value.as_slice()));
         exchange.interim(status, &mut pairs).map_err(fault)
@@ -239,12 +255,50 @@ fn informational(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<
 }
 
 /// Works on the exchange, which is elsewhere meanwhile: Python may run, on other threads at least.
-fn with(call: &Bound<'_, Call>, work: impl FnOnce(&mut Exchange) -> PyResult<Sent>) -> PyResult<Sent> {
-    let taken = call.get().state().active.take();
-    let Some(mut exchange) = taken else { return Ok(Sent::Gone) };
+pub fn with(call: &Bound<'_, Call>, work: impl FnOnce(&mut Exchange) -> PyResult<Sent>) -> PyResult<Sent> {
+    let mut exchange = call.get().state().active.take().ok_or_else(at_work)?;
     let outcome = work(&mut exchange);
     call.get().state().active.put(exchange);
     outcome
+}
+
+fn at_work() -> PyErr {
+    PyRuntimeError::new_err("send() was called while another send() of the same request was at work")
+}
+
+/// Nobody is there to get it: only how far the response is counts. As under HTTP specification 2.3, nothing is raised.
+///
+/// The loop turns first: an application that sends without end would otherwise never let it.
+#[cold]
+fn to_nobody(call: &Bound<'_, Call>, kind: &str, event: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
+    let (this, py) = (call.get(), call.py());
+    let more = kind == "http.response.body" && is_true(event, intern!(py, "more_body"))?;
+    let mut state = this.state();
+    match kind {
+        "http.response.start" if state.response.phase == Phase::Awaited => {
+            state.response.phase = Phase::Started;
+            // An answer that begins now has a grace of its own, to come to its end.
+            state.departed.is_overdue = !state.active.renew_grace(&this.ground().shared.engine);
+        }
+        "http.response.body" if more => {
+            state.response.phase = Phase::Streaming;
+            let is_overdue = state.departed.is_overdue;
+            drop(state);
+            if is_overdue {
+                this.cancel(py)?;
+            }
+        }
+        "http.response.body" | "http.response.pathsend" | "http.response.trailers" => {
+            let exchange = state.active.take();
+            drop(state);
+            if let Some(mut exchange) = exchange {
+                exchange.abort();
+                this.conclude(py, exchange)?;
+            }
+        }
+        _ => {}
+    }
+    AfterTurn::of(py, |py| Ok(py.None()))
 }
 
 /// The client is too far behind: the awaitable ends when it has caught up.
@@ -260,7 +314,7 @@ fn wait_for_room(call: &Bound<'_, Call>) -> PyResult<Py<PyAny>> {
     };
     match stalled {
         None => Ok(Py::new(py, Wait::new(Box::new(ForRoom { call: call.clone().unbind() })))?.into_any()),
-        Some(Sent::Gone) => Err(lost(call)?),
+        Some(Sent::Gone) => lost(call),
         Some(_) => Done::get(py),
     }
 }
@@ -288,70 +342,7 @@ impl Awaited for ForRoom {
 }
 
 /// A write found that the client is gone.
-fn lost(call: &Bound<'_, Call>) -> PyResult<PyErr> {
+pub fn lost(call: &Bound<'_, Call>) -> PyResult<Py<PyAny>> {
     Call::departed(call, Departure::Broken)?;
-    Ok(client_disconnected(call.py()))
-}
-
-/// What `send` raises when the client has left: an OSError, as the specification asks for.
-pub fn client_disconnected(py: Python<'_>) -> PyErr {
-    static DISCONNECTED: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    match DISCONNECTED.import(py, "tricorn.errors", "ClientDisconnected") {
-        Ok(kind) => PyErr::from_type(kind.clone(), ("the client has left",)),
-        Err(_) => PyOSError::new_err("the client has left"),
-    }
-}
-
-/// Calls `each` with every name and value.
-pub fn each_header(headers: &Bound<'_, PyAny>, mut each: impl FnMut(&[u8], &[u8]) -> PyResult<()>) -> PyResult<()> {
-    if let Ok(list) = headers.cast_exact::<PyList>() {
-        for index in 0..list.len() {
-            one_header(&list.get_item(index)?, &mut each)?;
-        }
-        return Ok(());
-    }
-    for item in headers.try_iter()? {
-        one_header(&item?, &mut each)?;
-    }
-    Ok(())
-}
-
-fn one_header(item: &Bound<'_, PyAny>, each: &mut impl FnMut(&[u8], &[u8]) -> PyResult<()>) -> PyResult<()> {
-    if let Ok([name, value]) = item.cast_exact::<PyTuple>().map(|pair| pair.as_slice()) {
-        return each(header_bytes(name)?, header_bytes(value)?);
-    }
-    let refuse = |_| wrong(item, "a header", "a pair (name, value) of bytes");
-    let pair = item.try_iter().map_err(refuse)?.collect::<PyResult<Vec<_>>>().map_err(refuse)?;
-    let [name, value] = pair.as_slice() else { return Err(wrong(item, "a header", "a pair (name, value) of bytes")) };
-    each(header_bytes(name)?, header_bytes(value)?)
-}
-
-fn header_bytes<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
-    let bytes = value.cast::<PyBytes>().map_err(|_| wrong(value, "a header's name and value", "bytes"))?;
-    Ok(bytes.as_bytes())
-}
-
-/// A byte string as the event has it.
-pub fn bytes_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-    if let Ok(bytes) = value.cast::<PyBytes>() {
-        return Ok(bytes.clone());
-    }
-    let buffer = PyBuffer::<u8>::get(value).map_err(|_| wrong(value, "a byte string", "bytes"))?;
-    Ok(PyBytes::new(value.py(), &buffer.to_vec(value.py())?))
-}
-
-pub fn is_true(event: &Bound<'_, PyDict>, key: &Bound<'_, PyString>) -> PyResult<bool> {
-    event.get_item(key)?.map_or(Ok(false), |value| value.is_truthy())
-}
-
-pub fn missing(kind: &str, key: &str) -> PyErr {
-    PyValueError::new_err(format!("the event {kind:?} has no {key:?}"))
-}
-
-pub fn wrong(value: &Bound<'_, PyAny>, what: &str, expected: &str) -> PyErr {
-    PyTypeError::new_err(format!("{what} must be {expected}, not {}", value.get_type()))
-}
-
-pub fn fault(fault: Fault) -> PyErr {
-    PyValueError::new_err(fault.to_string())
+    AfterTurn::of(call.py(), |py| Ok(py.None()))
 }

@@ -9,6 +9,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 /// Awaited: `None`, at once. There is one for all.
@@ -113,6 +114,37 @@ pub enum Poll {
     /// It is there, but the loop's other callbacks come first. A task that yields `None` is continued after them, as by
     /// `asyncio.sleep(0)`.
     Turn,
+}
+
+/// Awaited: what `outcome` gives, after the loop's other callbacks had their turn.
+///
+/// For what is over: an application that asks for it again and again would otherwise never let its loop turn.
+pub struct AfterTurn {
+    turned: AtomicBool,
+    outcome: Box<Outcome>,
+}
+
+type Outcome = dyn Fn(Python<'_>) -> PyResult<Py<PyAny>> + Send + Sync;
+
+impl AfterTurn {
+    pub fn of(
+        py: Python<'_>,
+        outcome: impl Fn(Python<'_>) -> PyResult<Py<PyAny>> + Send + Sync + 'static,
+    ) -> PyResult<Py<PyAny>> {
+        let after = AfterTurn { turned: AtomicBool::new(false), outcome: Box::new(outcome) };
+        Ok(Py::new(py, Wait::new(Box::new(after)))?.into_any())
+    }
+}
+
+impl Awaited for AfterTurn {
+    fn poll(&self, py: Python<'_>) -> PyResult<Poll> {
+        if !self.turned.swap(true, Ordering::Relaxed) {
+            return Ok(Poll::Turn);
+        }
+        (self.outcome)(py).map(Poll::Ready)
+    }
+
+    fn forget(&self, _py: Python<'_>, _future: &Py<PyAny>) {}
 }
 
 enum Waited {

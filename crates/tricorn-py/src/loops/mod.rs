@@ -11,7 +11,7 @@ mod loop_future;
 mod shared;
 mod tasks;
 
-pub use awaitable::{Awaited, Done, Poll, Ready, Wait};
+pub use awaitable::{AfterTurn, Awaited, Done, Poll, Ready, Wait};
 pub use gateway::Gateway;
 pub use loop_future::{LoopFuture, When};
 pub use shared::{Callbacks, Ending, Over, Remote, Shared, Told};

@@ -229,9 +229,16 @@ fn is_done(task: &Bound<'_, PyAny>) -> PyResult<bool> {
     task.call_method0(intern!(task.py(), "done"))?.is_truthy()
 }
 
-/// What a task that is done has let out, with the traceback of where it was; a cancellation, too.
+/// Returns the exception of a task that is done, with its traceback; its `CancelledError` if it was cancelled.
+///
+/// Not by way of `result()`: that raises the exception, and the C implementation of asyncio's futures forgets the traceback
+/// when it does so for the first time.
 pub fn error_of(task: &Bound<'_, PyAny>) -> Option<PyErr> {
-    task.call_method0(intern!(task.py(), "result")).err()
+    match task.call_method0(intern!(task.py(), "exception")) {
+        Ok(error) if error.is_none() => None,
+        Ok(error) => Some(PyErr::from_value(error)),
+        Err(cancelled) => Some(cancelled),
+    }
 }
 
 /// Makes futures done, those that are not.

@@ -35,9 +35,23 @@ class EventLoops(Section):
         kind=Seconds(max=YEAR),
         default=3,
         help="Seconds an ASGI task may go on after its client disconnected.",
-        doc="The application finds `http.disconnect` in `receive()` at once; a task that has not ended after this "
-        "time is cancelled. Under `tornado` and `aiohttp`: how long a client that only closed its sending side may "
-        "wait for its response.",
+        doc="The application receives `http.disconnect` at once. By default only a task that serves nobody any more is "
+        "cancelled after this time: one that streams a response, or has accepted a WebSocket, and was not told yet, or "
+        "one that asks again after it was told. A handler that has not begun its response runs to its end, and so do "
+        "clean-up and background work. Once this setting is given, as a value of gunicorn's configuration for "
+        "example, it cancels every task whose response is not complete. Under `tornado` and `aiohttp`: how long a client "
+        "that only closed its sending side may wait for its response.",
+    )
+
+    asgi_pathsend = Setting(
+        kind=Boolean(),
+        default=False,
+        own=True,
+        help="Offer ASGI applications to send files by path (http.response.pathsend).",
+        doc="Starlette's `FileResponse` and `StaticFiles` then name their files, and the kernel sends them: less work "
+        "for large ones. Middleware has to pass the event on. Some of those that compress do not, and the file is lost "
+        "in them (brotli-asgi, zstd-asgi, starlette-cramjam, and with the first Gradio); Starlette's `GZipMiddleware` "
+        "passes it on uncompressed.",
     )
 
     root_path = Setting(

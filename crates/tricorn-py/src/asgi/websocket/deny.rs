@@ -1,25 +1,19 @@
 //! The extension `websocket.http.response`: a handshake is answered with a response of the application's own.
-use super::super::send::{bytes_of, client_disconnected, each_header, fault, is_true, missing, set_status, wrong};
+use super::super::event::{FINAL, bytes_of, each_header, headers_of, is_true, set_status, status_of};
 use super::room::ForRoom;
 use super::socket::{Phase, Socket};
 use crate::loops::Done;
 use crate::pieces::Piece;
-use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use tricorn_io::{Departure, Exchange, Sent};
 use tricorn_proto::response::HeadInputs;
 
 pub fn start(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let py = socket.py();
-    let kind = "websocket.http.response.start";
-    let status = event.get_item(intern!(py, "status"))?.ok_or_else(|| missing(kind, "status"))?;
-    let status: u16 = status.extract().map_err(|_| wrong(&status, "the status", "an int"))?;
-    if status < 200 {
-        return Err(PyValueError::new_err(format!("the status of a denial must be from 200 to 999, not {status}")));
-    }
-    let headers = event.get_item(intern!(py, "headers"))?;
+    let status = status_of(event, "websocket.http.response.start", FINAL)?;
+    let headers = headers_of(event)?;
     let Some(mut exchange) = socket.get().state().active.take() else { return Done::get(py) };
     let outcome = set_head(&mut exchange, status, headers.as_ref());
     let mut state = socket.get().state();
@@ -30,10 +24,10 @@ pub fn start(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<
     Done::get(py)
 }
 
-fn set_head(exchange: &mut Exchange, status: u16, headers: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+fn set_head(exchange: &mut Exchange, status: u16, headers: Option<&Bound<'_, PyList>>) -> PyResult<()> {
     let reply = &mut exchange.request.reply;
     set_status(reply, status)?;
-    headers.map_or(Ok(()), |headers| each_header(headers, |name, value| reply.field(name, value).map_err(fault)))
+    headers.map_or(Ok(()), |headers| each_header(headers, |name, value| reply.field(name, value)))
 }
 
 pub fn body(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
@@ -63,7 +57,7 @@ pub fn body(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<P
         return match sent {
             Sent::Accepted => Done::get(py),
             Sent::OverMark => wait_for_room(socket),
-            Sent::Gone => Err(lost(socket)?),
+            Sent::Gone => lost(socket),
         };
     }
     if !is_all {
@@ -88,13 +82,13 @@ fn wait_for_room(socket: &Bound<'_, Socket>) -> PyResult<Py<PyAny>> {
     };
     match stalled {
         None => ForRoom::wait(socket),
-        Some(Sent::Gone) => Err(lost(socket)?),
+        Some(Sent::Gone) => lost(socket),
         Some(_) => Done::get(py),
     }
 }
 
 /// A write found that the client is gone.
-fn lost(socket: &Bound<'_, Socket>) -> PyResult<PyErr> {
+fn lost(socket: &Bound<'_, Socket>) -> PyResult<Py<PyAny>> {
     Socket::departed(socket, Departure::Broken)?;
-    Ok(client_disconnected(socket.py()))
+    socket.get().nobody(socket.py())
 }

@@ -1,17 +1,28 @@
 //! `receive`: connect, the messages, disconnect.
 use super::events::{connect, disconnect, event};
 use super::socket::{ABNORMAL, Phase, Socket};
-use crate::loops::{Awaited, LoopFuture, Poll, Ready, Wait};
+use crate::loops::{AfterTurn, Awaited, LoopFuture, Poll, Ready, Wait};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
 /// What `receive()` returns.
 pub fn receive(socket: &Bound<'_, Socket>) -> PyResult<Py<PyAny>> {
     let py = socket.py();
+    if is_asked_again(socket) {
+        socket.get().told_again(py)?;
+        let socket = socket.clone().unbind();
+        return AfterTurn::of(py, move |py| goodbye(socket.bind(py)));
+    }
     match next(socket)? {
         Some(event) => Ok(Py::new(py, Ready::new(event))?.into_any()),
         None => Ok(Py::new(py, Wait::new(Box::new(Receive { socket: socket.clone().unbind() })))?.into_any()),
     }
+}
+
+/// Whether the application was told that the connection is over, and nothing else is there for it.
+fn is_asked_again(socket: &Bound<'_, Socket>) -> bool {
+    let state = socket.get().state();
+    state.departed.is_told && state.link.as_ref().is_none_or(|link| !link.session().has_messages())
 }
 
 struct Receive {
@@ -64,12 +75,17 @@ fn next(socket: &Bound<'_, Socket>) -> PyResult<Option<Py<PyAny>>> {
         }
         return message.map(Some).ok_or_else(|| PyMemoryError::new_err("a WebSocket message"));
     }
-    let goodbye = Socket::goodbye(&state);
     let is_refused = state.phase == Phase::Closed && state.link.is_none();
+    let is_over = is_refused || Socket::goodbye(&state).is_some();
     drop(state);
-    match goodbye {
-        Some((code, reason)) => disconnect(py, code, &reason).map(Some),
-        None if is_refused => disconnect(py, ABNORMAL, "").map(Some),
-        None => Ok(None),
-    }
+    if is_over { goodbye(socket).map(Some) } else { Ok(None) }
+}
+
+/// The last event.
+fn goodbye(socket: &Bound<'_, Socket>) -> PyResult<Py<PyAny>> {
+    let mut state = socket.get().state();
+    state.departed.is_told = true;
+    let (code, reason) = Socket::goodbye(&state).unwrap_or((ABNORMAL, String::new()));
+    drop(state);
+    disconnect(socket.py(), code, &reason)
 }

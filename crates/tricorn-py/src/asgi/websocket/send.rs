@@ -1,6 +1,6 @@
 //! `send`: accept, messages, close. What can be done at once is done in the call itself.
+use super::super::event::{bytes_of, copied_headers, fault, integer, wrong};
 use super::super::ground::Ground;
-use super::super::send::{client_disconnected, each_header, fault, wrong};
 use super::room::ForRoom;
 use super::socket::{Link, NORMAL, Phase, Socket};
 use super::{deny, events};
@@ -29,7 +29,11 @@ pub fn send(socket: &Bound<'_, Socket>, event: &Bound<'_, PyAny>) -> PyResult<Py
     let kind = event.get_item(intern!(py, "type"))?.ok_or_else(|| PyValueError::new_err("an event without a type"))?;
     let kind = kind.cast_into::<PyString>().map_err(|_| PyTypeError::new_err("an event's type must be a str"))?;
     let kind = kind.to_str()?;
-    check_order(socket, kind)?;
+    match verdict(socket, kind)? {
+        Verdict::Go => {}
+        Verdict::Nobody if kind == "websocket.close" => return Done::get(py),
+        Verdict::Nobody => return socket.get().nobody(py),
+    }
     match kind {
         "websocket.send" => message(socket, event),
         "websocket.accept" => accept(socket, event),
@@ -39,8 +43,15 @@ pub fn send(socket: &Bound<'_, Socket>, event: &Bound<'_, PyAny>) -> PyResult<Py
     }
 }
 
+/// What becomes of an event.
+enum Verdict {
+    Go,
+    /// The client is gone.
+    Nobody,
+}
+
 /// Events come in the order of the specification; others are told what was expected.
-fn check_order(socket: &Bound<'_, Socket>, kind: &str) -> PyResult<()> {
+fn verdict(socket: &Bound<'_, Socket>, kind: &str) -> PyResult<Verdict> {
     let state = socket.get().state();
     let phase = state.phase;
     let fits = match kind {
@@ -54,10 +65,10 @@ fn check_order(socket: &Bound<'_, Socket>, kind: &str) -> PyResult<()> {
     let is_gone = state.has_left || state.active.is_away() && !state.is_closed_by_application;
     drop(state);
     if is_gone {
-        return Err(client_disconnected(socket.py()));
+        return Ok(Verdict::Nobody);
     }
     if fits {
-        return Ok(());
+        return Ok(Verdict::Go);
     }
     let expected = match phase {
         Phase::Asked => "expected 'websocket.accept', 'websocket.close' or 'websocket.http.response.start'",
@@ -82,7 +93,7 @@ fn message(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py
             Socket::with(socket, |desk, link| link.send(desk, Kind::Text, data, keep))?
         }
         (None, Some(bytes)) => {
-            let bytes = super::super::send::bytes_of(&bytes)?;
+            let bytes = bytes_of(&bytes)?;
             let keep = || Piece::all(&bytes).kept();
             Socket::with(socket, |desk, link| link.send(desk, Kind::Binary, bytes.as_bytes(), keep))?
         }
@@ -95,7 +106,7 @@ fn message(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py
             Done::get(py)
         }
         Some(Ok(Sent::OverMark)) => ForRoom::wait(socket),
-        Some(Ok(Sent::Gone) | Err(Unsendable::Closing)) | None => Err(client_disconnected(py)),
+        Some(Ok(Sent::Gone) | Err(Unsendable::Closing)) | None => socket.get().nobody(py),
         Some(Err(other)) => Err(PyValueError::new_err(other.to_string())),
     }
 }
@@ -106,18 +117,17 @@ fn accept(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<
         Some(protocol) => Some(protocol.extract::<String>()?),
         None => None,
     };
-    let mut fields: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-    if let Some(headers) = event.get_item(intern!(py, "headers"))?.filter(|headers| !headers.is_none()) {
-        each_header(&headers, |name, value| {
-            fields.push((name.to_vec(), value.to_vec()));
-            Ok(())
-        })?;
-    }
+    // Here they may be None, too (ASGI WebSocket specification, "Accept").
+    let has_headers = event.get_item(intern!(py, "headers"))?.is_some_and(|headers| !headers.is_none());
+    let fields = if has_headers { copied_headers(event)? } else { Vec::new() };
     let (mut exchange, asked) = {
         let mut state = this.state();
         match (state.active.take(), state.asked.take()) {
             (Some(exchange), Some(asked)) => (exchange, asked),
-            (None, _) => return Err(client_disconnected(py)),
+            (None, _) => {
+                drop(state);
+                return this.nobody(py);
+            }
             // Headers are the application's objects: one of them may have accepted it, or denied it, meanwhile.
             (Some(exchange), None) => {
                 state.active.put(exchange);
@@ -191,12 +201,6 @@ fn set_answer(
 
 fn close(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let (this, py) = (socket.get(), socket.py());
-    let code = match event.get_item(intern!(py, "code"))?.filter(|code| !code.is_none()) {
-        Some(code) => code.extract::<u16>().map_err(|_| wrong(&code, "the code of 'websocket.close'", "an int"))?,
-        None => NORMAL,
-    };
-    let reason = event.get_item(intern!(py, "reason"))?.filter(|reason| !reason.is_none());
-    let reason = reason.map_or_else(|| Ok(String::new()), |reason| reason.extract::<String>())?;
     let exchange = {
         let mut state = this.state();
         if state.phase == Phase::Asked { state.active.take() } else { None }
@@ -204,9 +208,18 @@ fn close(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<P
     if let Some(mut exchange) = exchange {
         exchange.answer_error(403, "");
         this.state().is_closed_by_application = true;
+        // Neither code nor reason are sent with it, so that what they are does not matter.
         Socket::conclude(socket, exchange, 403)?;
         return Done::get(py);
     }
+    let code = match event.get_item(intern!(py, "code"))?.filter(|code| !code.is_none()) {
+        Some(code) => integer(&code, "the code of 'websocket.close'", 1000..=4999)?,
+        None => NORMAL,
+    };
+    let reason = match event.get_item(intern!(py, "reason"))?.filter(|reason| !reason.is_none()) {
+        Some(reason) => reason.extract().map_err(|_| wrong(&reason, "the reason of 'websocket.close'", "a str"))?,
+        None => String::new(),
+    };
     if !tricorn_proto::websocket::close::may_be_sent(code) {
         return Err(PyValueError::new_err(Unsendable::CloseCode(code).to_string()));
     }

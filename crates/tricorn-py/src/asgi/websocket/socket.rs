@@ -1,14 +1,14 @@
 //! The state of a WebSocket, what happens to it from outside, and how it ends.
-use super::super::failure::{self, Known, is_cancelled};
+use super::super::failure::{self, Known, client_disconnected, is_cancelled, is_excused};
 use super::super::ground::Ground;
-use super::super::parts::{Run, Waits};
+use super::super::parts::{Departed, Run, Waits};
 use super::events::{self, Event};
-use crate::loops::{Begun, LoopFuture, Told, When, error_of};
-use crate::report::request_line;
+use crate::loops::{AfterTurn, Begun, LoopFuture, Told, When, error_of};
+use crate::report::{Level, request_line, scope_line};
 use crate::sync::lock;
-use pyo3::exceptions::PyOSError;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tricorn_io::{Active, Departure, Exchange, Readiness, WebSocket, WebSocketIo};
 use tricorn_proto::websocket::handshake::Asked;
@@ -39,6 +39,7 @@ pub struct State {
     pub is_connected: bool,
     /// The client left before it was answered, or was refused.
     pub has_left: bool,
+    pub departed: Departed,
     pub waits: Waits<LoopFuture>,
     /// For the next wait.
     future: Option<Py<LoopFuture>>,
@@ -63,13 +64,23 @@ impl Socket {
     /// The task has ended.
     fn ended(slf: &Bound<'_, Socket>, task: &Bound<'_, PyAny>) -> PyResult<()> {
         slf.get().ground.tasks.forget(task)?;
-        Socket::finish(slf, task)
+        let scope = slf.get().state().run.scope.take();
+        Socket::finish(slf, task, scope.as_ref().map(|scope| scope.bind(slf.py())))
     }
 
     /// The connection has ended some time ago.
-    fn give_up(&self, py: Python<'_>) -> PyResult<()> {
-        self.state().run.timer = None;
-        self.cancel(py)
+    fn grace_is_over(&self, py: Python<'_>) -> PyResult<()> {
+        let timer = {
+            let mut state = self.state();
+            state.departed.is_overdue = true;
+            let serves_nobody = state.link.is_some();
+            if !self.ground.cancels(state.departed, serves_nobody) {
+                return Ok(());
+            }
+            state.run.timer.take()
+        };
+        drop(timer);
+        self.give_up(py)
     }
 
     /// Sends what was held back.
@@ -95,19 +106,22 @@ impl Socket {
     }
 
     /// The task waits for something.
-    pub fn goes_on(slf: &Bound<'_, Socket>, begun: &Begun<'_>) -> PyResult<()> {
+    pub fn goes_on(slf: &Bound<'_, Socket>, begun: &Begun<'_>, scope: Bound<'_, PyDict>) -> PyResult<()> {
         let this = slf.get();
         let context = begun.context()?;
         this.ground.tasks.hold(begun, context.as_ref(), &slf.getattr(intern!(slf.py(), "ended"))?)?;
-        {
+        let has_left = {
             let mut state = this.state();
             if let (Some(exchange), Some(context)) = (state.active.exchange(), &context) {
                 this.ground.shared.engine.knows_call_by(exchange.slot(), context.as_ptr() as u64);
             }
             state.run.task = Some(begun.task.clone().unbind());
-        }
+            state.run.scope = Some(scope.unbind());
+            state.active.is_away() && !state.is_closed_by_application
+        };
         this.attend(slf);
-        Ok(())
+        // The client may have left while the task took its first step.
+        if has_left { Socket::begin_grace(slf) } else { Ok(()) }
     }
 
     /// Works on the connection, which is elsewhere meanwhile. `None`: it is over, or not accepted.
@@ -250,6 +264,33 @@ impl Socket {
         self.state().run.task(py)
     }
 
+    /// Cancels the task, whose client has left.
+    fn give_up(&self, py: Python<'_>) -> PyResult<()> {
+        let scope = self.state().run.scope.as_ref().map(|scope| scope.clone_ref(py));
+        if let Some(scope) = scope {
+            self.ground.tell_of_cancellation(py, &scope_line(scope.bind(py)));
+        }
+        self.cancel(py)
+    }
+
+    /// The application was told that the connection is over, and asks again: cancelled if it has had its grace.
+    #[cold]
+    pub fn told_again(&self, py: Python<'_>) -> PyResult<()> {
+        let is_overdue = self.state().departed.is_overdue;
+        if is_overdue { self.give_up(py) } else { Ok(()) }
+    }
+
+    /// What `send` raises when the client is gone: at once for the first time, and later after the loop's other callbacks.
+    #[cold]
+    pub fn nobody(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let was_told = std::mem::replace(&mut self.state().departed.is_told, true);
+        if !was_told {
+            return Err(client_disconnected(py));
+        }
+        self.told_again(py)?;
+        AfterTurn::of(py, |py| Err(client_disconnected(py)))
+    }
+
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         let task = self.task(py);
         task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
@@ -261,8 +302,8 @@ impl Socket {
         if !this.state().run.may_be_timed() {
             return Ok(());
         }
-        let give_up = slf.getattr(intern!(slf.py(), "give_up"))?;
-        let timer = this.ground.tasks.call_later(slf.py(), this.ground.shared.grace_seconds(), &give_up)?;
+        let is_over = slf.getattr(intern!(slf.py(), "grace_is_over"))?;
+        let timer = this.ground.tasks.call_later(slf.py(), this.ground.shared.grace_seconds(), &is_over)?;
         this.state().run.timer = Some(timer);
         Ok(())
     }
@@ -284,7 +325,7 @@ impl Socket {
     }
 
     /// The task has ended: what it left open is closed. To be called in its context, where its errors are logged.
-    pub fn finish(slf: &Bound<'_, Socket>, task: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub fn finish(slf: &Bound<'_, Socket>, task: &Bound<'_, PyAny>, scope: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         let (this, py) = (slf.get(), slf.py());
         let (timer, phase) = {
             let mut state = this.state();
@@ -297,7 +338,7 @@ impl Socket {
         let error = error_of(task);
         match phase {
             Phase::Open => {
-                this.report(py, error.as_ref());
+                this.report(py, error.as_ref(), scope);
                 let code = match &error {
                     None => NORMAL,
                     Some(error) if is_cancelled(py, error) => GOING_AWAY,
@@ -306,7 +347,7 @@ impl Socket {
                 Socket::close(slf, Some(code), "").map(drop)
             }
             Phase::Closed => {
-                this.report(py, error.as_ref());
+                this.report(py, error.as_ref(), scope);
                 Ok(())
             }
             Phase::Asked | Phase::Denying => Socket::unanswered(slf, error),
@@ -330,7 +371,7 @@ impl Socket {
                 let line = request_line(&exchange);
                 let text = "the ASGI application returned without accepting or closing the WebSocket";
                 let text = format!("Error handling request {line}: {text}");
-                this.ground.shared.reporter.notify(py, true, text);
+                this.ground.shared.reporter.notify(py, Level::Warning, text);
                 exchange.give_up(500, "");
             }
         }
@@ -338,16 +379,13 @@ impl Socket {
         Socket::conclude(slf, exchange, status)
     }
 
-    /// What the application let out. Whose client has left may say so and no more.
-    fn report(&self, py: Python<'_>, error: Option<&PyErr>) {
+    /// Logs what the application let out, if it is not what became of a client's departure.
+    fn report(&self, py: Python<'_>, error: Option<&PyErr>, scope: Option<&Bound<'_, PyDict>>) {
         let Some(error) = error else { return };
-        let line = self.state().active.exchange().map(request_line);
-        let is_gone = line.is_none();
-        let line = line.as_deref().unwrap_or("of a WebSocket");
+        let line = scope.map(scope_line).unwrap_or_default();
         let reporter = &self.ground.shared.reporter;
-        let ended = is_cancelled(py, error);
-        if ended || (is_gone && error.is_instance_of::<PyOSError>(py)) {
-            reporter.notify(py, false, format!("{line}: the WebSocket is closed, and its request was ended"));
+        if is_excused(py, error, true) {
+            reporter.notify(py, Level::Debug, format!("{line}: the WebSocket is closed, and its request was ended"));
         } else {
             reporter.error(py, format!("Error handling request {line}"), error.clone_ref(py));
         }
