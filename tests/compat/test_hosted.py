@@ -131,6 +131,22 @@ def test_a_reload_lets_it_finish(own: Site) -> None:
     own.log.wait(rf"hook: exit of {old}")
 
 
+def test_with_reload_its_successor_is_ready_although_it_has_not_finished() -> None:
+    files = {"own.py": OWN, "serving.py": SERVING, "shop.py": APPLICATION}
+    with (
+        Site("worker_class = 'own.Own'\nreload = True\n" + HOOKS, app="shop:application", files=files) as server,
+        ThreadPoolExecutor() as pool,
+    ):
+        server.log.wait("Ready: 1 hosted worker")
+        old = pid_of(server)
+        slow = pool.submit(pid_of, server, "/slow")
+        until((server.directory / "slow").exists, "the request is being served")
+        server.write("shop.py", APPLICATION + "\n")
+        server.log.wait("Ready: 1 hosted worker", count=2)
+        (server.directory / "go").touch()
+        assert slow.result(10) == old
+
+
 def test_the_timeout_is_about_the_heartbeat(own: Site) -> None:
     """The successor serves before the one that hangs is killed."""
     old = pid_of(own)

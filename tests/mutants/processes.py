@@ -202,6 +202,14 @@ PROCESSES = (
         (f"{UNIT}/policy",),
     ),
     Fault(
+        "ready_waits_for_the_old_code",
+        "with reload the new code is ready when no kept connection leads to the old",
+        f"{POLICY}/decide.py",
+        "not state.serves_old_code()",
+        "True",
+        (f"{UNIT}/policy",),
+    ),
+    Fault(
         "drain_quiet",
         "drain_delay ends early when no request comes",
         f"{ARBITER}/quiet.py",

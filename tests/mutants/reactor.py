@@ -120,6 +120,22 @@ REACTOR = (
         (f"{SUITE} leaving",),
     ),
     Fault(
+        "reload_closes_idle",
+        "with reload a drain closes idle connections at once",
+        f"{REACT}/timeouts.rs",
+        "self.draining && self.closes_idle",
+        "false",
+        (f"{SUITE} leaving::with_reload",),
+    ),
+    Fault(
+        "reload_leaves_requests",
+        "a request on its way is answered although idle connections are closed",
+        f"{REACT}/conn.rs",
+        "!self.wire.holds_input() && stream.unread() == 0",
+        "true",
+        (f"{LIB} done_with",),
+    ),
+    Fault(
         "out_of_descriptors",
         "accepting pauses when the system has no descriptor",
         f"{REACT}/accept.rs",

@@ -35,6 +35,8 @@ pub struct Config {
     pub connection_max_requests: u64,
     /// Age from which on it is closed after its next reply, or when it is idle; 0: any.
     pub connection_max_age: u64,
+    /// A worker that leaves closes idle connections at once: their clients are to meet its successor (`reload`).
+    pub closes_idle: bool,
     /// Time from a connection's first byte (or its acceptance) to its complete head.
     pub header_timeout: u64,
     /// Most memory of all heads that are not complete; beyond it the longest are refused (`reactor/shed_heads.rs`).

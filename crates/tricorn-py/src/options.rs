@@ -35,6 +35,7 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         keepalive: options.seconds("keepalive")?,
         connection_max_requests: options.optional("connection_max_requests")?,
         connection_max_age: options.optional_seconds("connection_max_age")?,
+        closes_idle: options.optional("closes_idle")?,
         header_timeout: options.seconds("header_timeout")?,
         head_buffer_total: options.get("head_buffer_total")?,
         body_timeout: options.seconds("body_timeout")?,

@@ -60,7 +60,7 @@ class Generation:
             max_memory=config.max_worker_memory,
             max_lifetime=config.max_worker_lifetime,
             lifetime_jitter=config.max_worker_lifetime_jitter,
-            stand_in=config.reload,
+            reload=config.reload,
             daemon=config.daemon,
             reuse_port=config.reuse_port,
             workers=config.workers,

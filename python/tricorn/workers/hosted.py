@@ -24,6 +24,7 @@ from tricorn.unpatched import os, signal, socket, time
 from tricorn.workers import originals
 from tricorn.workers.base import NOT_LOADED, Tmp, Worker
 from tricorn.workers.handlers import HANDLED, HARMLESS, METHODS
+from tricorn.workers.messages import Parted
 from tricorn.workers.spec import WorkerFds, WorkerSpec
 
 if TYPE_CHECKING:
@@ -168,6 +169,8 @@ class Front(Worker):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.leaving = True
         self.refuse_newcomers()
+        if self.spec.config.reload:
+            self._tell(Parted())  # its idle connections are its own affair
         super().handle_exit(sig, frame)
 
     def handle_quit(self, sig: int, frame: FrameType | None) -> None:

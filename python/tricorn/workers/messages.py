@@ -3,6 +3,7 @@
     ready [stand-in]
     boot-failed <exit code> <reason>
     retire <reason>
+    parted                                             with `reload`: the native monitor of a worker that leaves
     changed <path>
     notice <level> <subject> <text>                    for the log: what all workers would say alike, and one should
     stall <JSON>                                       the native monitor: the event loop was held up (`stall`)
@@ -64,6 +65,10 @@ class Retire(Record):
     """The setting that was reached, e.g. `max_requests`."""
 
 
+class Parted(Record):
+    """This worker leaves and has closed its idle connections: what their clients ask next, its successor answers."""
+
+
 class Changed(Record):
     """The reloader saw that a file of the application is not the one that was loaded."""
 
@@ -111,7 +116,7 @@ class StackLines(Record):
     lines: tuple[str, ...]
 
 
-Message = Ready | BootFailed | Retire | Changed | Notice | Libraries | Stall | Stuck | StackLines
+Message = Ready | BootFailed | Retire | Parted | Changed | Notice | Libraries | Stall | Stuck | StackLines
 
 
 def encode(message: Message) -> bytes:
@@ -123,6 +128,8 @@ def encode(message: Message) -> bytes:
             return b"boot-failed %d %s\n" % (code, _line(reason.encode("utf-8", "replace")))
         case Retire(reason):
             return b"retire %s\n" % _line(reason.encode("utf-8", "replace"))
+        case Parted():
+            return b"parted\n"
         case Changed(path):
             return b"changed %s\n" % _line(os.fsencode(path), keep_spaces=True)
         case Notice(level, text, subject):
@@ -217,6 +224,8 @@ def _stack_entry(line: bytes) -> str | None:
 
 def _decode(line: bytes) -> Message | None:
     """None for what no worker says: the application may have written to a descriptor that is not its own."""
+    if line == b"parted":
+        return Parted()
     if line.startswith(b"changed "):
         return Changed(os.fsdecode(line.removeprefix(b"changed ")))
     if line.startswith(b"retire "):

@@ -175,6 +175,7 @@ def core_options(config: Config, worker: Worker | type[Worker], *, siblings: boo
         "hub": worker.hub,
         "streaming": worker.streaming or not config.request_buffering,
         "siblings": siblings,
+        "closes_idle": config.reload,
         "max_concurrency": MEASURED if config.max_concurrency == "auto" else config.max_concurrency,
         "response_buffering": buffers_responses(config, worker),
         "upload_dir": config.tmp_upload_dir,

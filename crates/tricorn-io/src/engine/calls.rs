@@ -226,6 +226,9 @@ impl Shared {
         core.reactor.drain(clock::now());
         self.quit_channel(core);
         self.wake_all(core);
+        if self.config.closes_idle {
+            self.waiting.wake_monitor(); // which tells the arbiter
+        }
     }
 
     pub fn wake_all(&self, core: &mut Core) {

@@ -269,6 +269,7 @@ impl Monitor<'_> {
         }
         if shared.is_draining() {
             self.resign();
+            self.watchdog.part(shared, now);
         }
         if shared.board.orders_drain() && !shared.is_draining() {
             shared.drain(&mut shared.baton.take());

@@ -7,7 +7,8 @@
 //!   `request_timeout`: without it calls do not say when the application has returned.
 //! * Under a hub `timeout` is the hub's, which must come when something waits for it (`hub_watch.rs`); a call that merely waits
 //!   is late at `request_timeout` and at no other time.
-//! * At `max_requests` the arbiter is told, once.
+//! * At `max_requests` the arbiter is told, once. With `closes_idle` it is told, too, when a worker that leaves has closed its
+//!   idle connections (`part`).
 //! * All threads over `timeout` and the worker draining: requests that wait behind them are turned away (`is_stranded`).
 //!
 //! A report to the arbiter is a line, then what faulthandler's signal handler writes on the thread in question, then a line
@@ -48,8 +49,20 @@ pub struct Watchdog {
     /// The report whose stack is being written.
     open: Option<Open>,
     retired: bool,
+    parting: Parting,
     /// When the process last went on after a pause (see [`Watchdog::resume`]).
     resumed: u64,
+}
+
+/// Whether the arbiter is told that idle connections are closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Parting {
+    /// When the worker leaves.
+    Later,
+    /// As soon as it is so.
+    Due,
+    /// It has been, or does not ask for it.
+    Over,
 }
 
 /// What was done about the call that a slot is at.
@@ -107,6 +120,7 @@ impl Watchdog {
             notices: VecDeque::new(),
             open: None,
             retired: config.max_requests == 0 || config.messages.is_none(),
+            parting: if config.closes_idle && config.messages.is_some() { Parting::Later } else { Parting::Over },
             resumed: 0,
         }
     }
@@ -135,6 +149,17 @@ impl Watchdog {
         }
     }
 
+    /// The worker leaves. With `closes_idle` the arbiter says that the new code serves when no idle connection leads to the old.
+    pub fn part(&mut self, shared: &Shared, now: u64) {
+        if self.parting == Parting::Over {
+            return;
+        }
+        self.parting = Parting::Due;
+        if self.open.is_none() && shared.baton.take().reactor.has_parted(now) && tell(shared, b"parted\n") {
+            self.parting = Parting::Over;
+        }
+    }
+
     /// The process was stopped until now (SIGSTOP, a paused container): nothing could make progress.
     pub fn resume(&mut self, now: u64) {
         self.resumed = now;
@@ -150,7 +175,7 @@ impl Watchdog {
 
     /// Something is to be said to the arbiter: the monitor must not sleep.
     pub fn is_reporting(&self) -> bool {
-        self.open.is_some() || !self.reports.is_empty() || !self.notices.is_empty()
+        self.open.is_some() || !self.reports.is_empty() || !self.notices.is_empty() || self.parting == Parting::Due
     }
 
     /// Tells the arbiter a line, unless many wait already.

@@ -5,11 +5,14 @@ use super::phase::Phase;
 use super::stage::Stage;
 use super::tokens::{self, NEAR};
 use super::wire::Wire;
+use crate::clock::MILLI;
+use crate::config;
 use crate::exchange::Attachment;
 use crate::exchange::buffers::Request;
 use crate::exchange::id::RequestId;
 use crate::peer::Peer;
 use crate::stream::Stream;
+use crate::sys::fds;
 use crate::sys::poll::{Poller, Token};
 use rustix::fd::{AsRawFd, BorrowedFd, RawFd};
 use rustix::io;
@@ -74,6 +77,14 @@ impl Conn {
     /// Whether the peer may still be sending, so that closing at once would reset what we sent last.
     pub fn has_unread_input(&self) -> bool {
         (self.edges.is_readable() && !self.edges.is_hangup()) || self.wire.holds_input()
+    }
+
+    /// Whether nothing more is expected from an idle connection: its client has been answered, or has connected a while ago
+    /// without asking anything (as browsers do ahead of time), and no byte of a request has come.
+    pub fn is_done_with(&self) -> bool {
+        let Some(stream) = &self.stream else { return false };
+        let is_silent = || fds::silence(stream.socket()).is_some_and(|millis| millis * MILLI >= config::LAST_CALL);
+        !self.wire.holds_input() && stream.unread() == 0 && (self.served || is_silent())
     }
 
     /// The number of its socket, which an exchange may have, and those of a bridge.
@@ -251,6 +262,8 @@ fn token(index: u32, generation: u32) -> Token {
 mod tests {
     use super::super::wire::Protocol;
     use super::*;
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
 
     fn conns() -> Conns {
         Conns::new(Arc::new(Poller::new().expect("a poller")))
@@ -260,6 +273,26 @@ mod tests {
         let (socket, _) = rustix::pipe::pipe().expect("pipe");
         let origin = Origin { peer: Peer::Unix, listener, trusted: true };
         Conn::new(Stream::new(socket), origin, Wire::new(Protocol::Http1))
+    }
+
+    #[test]
+    fn an_idle_connection_is_done_with_once_it_is_answered_unless_a_request_is_on_its_way() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        let mut client = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
+        let (socket, _) = listener.accept().expect("a connection");
+        let mut conn = Conn { stream: Some(Stream::new(socket.into())), ..conn(0) };
+        conn.served = true;
+        assert!(conn.is_done_with());
+        client.write_all(b"G").expect("it is connected");
+        assert!(!conn.is_done_with());
+    }
+
+    #[test]
+    fn one_that_has_just_come_may_be_about_to_ask() {
+        // Of this one the kernel does not tell how long it has been silent.
+        let (near, _far) = std::os::unix::net::UnixStream::pair().expect("a pair");
+        let conn = Conn { stream: Some(Stream::new(near.into())), ..conn(0) };
+        assert!(!conn.is_done_with());
     }
 
     #[test]

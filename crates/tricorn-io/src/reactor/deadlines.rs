@@ -85,6 +85,16 @@ impl Deadlines {
         start..end
     }
 
+    /// The baton is to be let go of: idle connections from this place on wait for the next holder.
+    pub fn leave_unhurried(&mut self, place: usize) {
+        self.unhurried = Some(place);
+    }
+
+    /// Every connection that was idle when the worker began to leave has been looked at.
+    pub fn has_hurried(&self) -> bool {
+        self.timeouts.is_draining() && self.unhurried.is_none()
+    }
+
     /// A connection goes on to its next phase, whose deadline counts from now on.
     #[inline]
     pub fn enter(&mut self, token: Token, phase: &mut TimedPhase, change: Change, now: u64) {

@@ -37,12 +37,21 @@ impl Reactor {
         }
     }
 
-    /// The worker leaves: connections that are idle have less time from now on.
+    /// The worker leaves: connections that are idle have less time from now on, or none.
     pub(super) fn hurry_idle(&mut self, now: u64) {
         let last = self.deadlines.timeouts().last_of_idle(now);
+        let ends_idle = self.deadlines.timeouts().ends_idle();
         for position in self.deadlines.take_unhurried(self.conns.positions()) {
+            if self.work.is_hold_over() {
+                self.deadlines.leave_unhurried(position);
+                return;
+            }
             let Some((token, conn)) = self.conns.at(position) else { continue };
             match conn.phase.get() {
+                Phase::Idle if ends_idle && !conn.is_admin() && conn.is_done_with() => {
+                    self.work.takes_step();
+                    self.end_idle(token);
+                }
                 Phase::Idle | Phase::Shaking if !conn.is_admin() => {
                     self.set_deadline(token, last);
                 }
@@ -52,6 +61,18 @@ impl Reactor {
                 _ => {}
             }
         }
+    }
+
+    /// Whether clients that were idle when the worker began to leave are gone, but for newcomers; goes on with it.
+    pub fn has_parted(&mut self, now: u64) -> bool {
+        self.hurry_idle(now);
+        self.deadlines.has_hurried()
+    }
+
+    /// Ends a connection on which nothing is asked.
+    pub(super) fn end_idle(&mut self, token: Token) {
+        self.board.add(Word::IdleCloses, 1);
+        self.part(token);
     }
 
     fn expired(&mut self, token: Token, now: u64) {
@@ -65,10 +86,7 @@ impl Reactor {
             Phase::Idle if conn.stream.as_ref().is_some_and(|stream| stream.unread() > 0) => {
                 self.set_deadline(token, now + SECOND);
             }
-            Phase::Idle => {
-                self.board.add(Word::IdleCloses, 1);
-                self.part(token);
-            }
+            Phase::Idle => self.end_idle(token),
             Phase::Shaking => self.handshake_failed(token, &Failure::new(Reason::Timeout, "it took too long")),
             Phase::Head => {
                 self.board.add(Word::HeadTimeouts, 1);

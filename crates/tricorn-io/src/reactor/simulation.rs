@@ -298,6 +298,17 @@ fn a_drain_shortens_what_clients_may_wait() {
 }
 
 #[test]
+fn where_idle_connections_are_closed_in_a_drain_only_newcomers_have_a_moment() {
+    let mut timeouts = TIMES.closes_idle();
+    assert!(!timeouts.ends_idle(), "the worker serves");
+    assert_eq!(timeouts.after(&Change::Kept, SECOND), Some(61 * SECOND));
+    timeouts.drain();
+    assert!(timeouts.ends_idle());
+    assert_eq!(timeouts.after(&Change::Accepted, SECOND), Some(SECOND + config::LAST_CALL));
+    assert_eq!(timeouts.last_of_idle(SECOND), SECOND + config::LAST_CALL);
+}
+
+#[test]
 fn where_nothing_is_kept_alive_a_newcomer_has_its_moment_in_a_drain() {
     let mut timeouts = Timeouts::of_seconds(10, 0, BodyRate { timeout: SECOND, bytes_per_second: 1 }, 20);
     timeouts.drain();

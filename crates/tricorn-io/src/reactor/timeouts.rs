@@ -12,7 +12,8 @@
 //!   Lingering            two seconds
 //! ```
 //!
-//! While the worker drains, a client that may send nothing at all has two seconds at most.
+//! While the worker drains, a client that may send nothing at all has two seconds at most. With `closes_idle` only a newcomer
+//! waits at all, for 100 ms: a connection that was served before is closed as soon as it is idle.
 use super::outgoing::Outgoing;
 use super::phase::Change;
 use crate::config::{self, BodyRate, Config};
@@ -32,6 +33,7 @@ pub(super) struct Timeouts {
     /// Bytes that a client has to take within `write`.
     progress: u64,
     draining: bool,
+    closes_idle: bool,
 }
 
 /// What a deadline means that has passed while a body was waited for.
@@ -55,6 +57,7 @@ impl Timeouts {
             write: config.write_timeout,
             progress: config.progress(),
             draining: false,
+            closes_idle: config.closes_idle,
         }
     }
 
@@ -70,7 +73,14 @@ impl Timeouts {
             write: write * SECOND,
             progress: body.bytes_per_second * write,
             draining: false,
+            closes_idle: false,
         }
+    }
+
+    #[cfg(test)]
+    pub const fn closes_idle(mut self) -> Timeouts {
+        self.closes_idle = true;
+        self
     }
 
     /// The worker leaves.
@@ -81,6 +91,12 @@ impl Timeouts {
     #[inline]
     pub fn is_draining(&self) -> bool {
         self.draining
+    }
+
+    /// The worker leaves, and a connection that was served is closed once it is idle.
+    #[inline]
+    pub fn ends_idle(&self) -> bool {
+        self.draining && self.closes_idle
     }
 
     /// Until when the phase may last that follows this change. `None`: it has no deadline, or the one that was set stays.
@@ -104,12 +120,17 @@ impl Timeouts {
     /// Until when a connection may stay that is idle when the drain begins.
     pub fn last_of_idle(&self, now: u64) -> u64 {
         // Where nothing is kept alive those that are idle have only just come.
-        now + if self.keepalive == 0 { config::LINGER } else { self.limited(self.keepalive) }
+        now + if self.keepalive == 0 { self.last_moment() } else { self.limited(self.keepalive) }
     }
 
     #[inline]
     fn limited(&self, patience: u64) -> u64 {
-        if self.draining { patience.min(config::LINGER) } else { patience }
+        if self.draining { patience.min(self.last_moment()) } else { patience }
+    }
+
+    /// How long the client of a worker that leaves may say nothing.
+    fn last_moment(&self) -> u64 {
+        if self.closes_idle { config::LAST_CALL } else { config::LINGER }
     }
 
     /// When more of the body is due: an average says that it comes fast enough as a whole, the silence that it comes at all.

@@ -201,6 +201,11 @@ impl Reactor {
         conn.served = true;
         let Wire::Http1(http1) = &mut conn.wire;
         http1.next_request();
+        if self.deadlines.timeouts().ends_idle() && !conn.is_admin() && conn.is_done_with() {
+            self.end_idle(token);
+            return;
+        }
+        let Wire::Http1(http1) = &mut conn.wire;
         self.deadlines.keep(token, &mut conn.phase, http1.last_from(), now);
         if conn.is_admin() {
             self.deadlines.set(token, &mut conn.phase, now + config::ADMIN_IDLE);

@@ -146,6 +146,7 @@ pub fn config() -> Config {
         keepalive: NEVER,
         connection_max_requests: 0,
         connection_max_age: 0,
+        closes_idle: false,
         header_timeout: NEVER,
         head_buffer_total: 64 << 20,
         body_timeout: NEVER,

@@ -52,6 +52,75 @@ fn a_drain_finishes_what_runs_closes_what_is_idle_and_ends_every_thread() {
     assert_eq!(server.get(Word::Connections), 0);
 }
 
+/// With `reload`, and a pipe to the arbiter.
+fn reloading() -> (Server, Gate, Ear) {
+    let (read, messages) = pipe();
+    let (server, gate) = with_gate(Config { threads: 3, closes_idle: true, messages, ..config() });
+    (server, gate, Ear::new(read))
+}
+
+#[test]
+fn with_reload_a_worker_that_leaves_says_so_when_its_idle_connections_are_closed() {
+    let (server, gate, mut ear) = reloading();
+    let mut idle: Vec<Client> = (0..600).map(|_| server.connect()).collect();
+    for client in &mut idle {
+        assert_eq!(client.get("/").status, 200);
+    }
+    let mut running = server.connect();
+    running.ask("/block");
+    gate.until_held(1);
+    server.engine.drain();
+    assert_eq!(ear.until_lines(1), ["parted"]);
+    // All of them, though the baton is let go of meanwhile; and not in two seconds, but by now.
+    assert!(idle.iter().all(Client::has_something), "their ends have come");
+    idle.iter_mut().for_each(Client::is_closed);
+    assert_eq!(server.ended(), 0, "a request still runs");
+    gate.open(1);
+    assert_eq!(running.response().body, b"done");
+    server.until_ended();
+    server.engine.close();
+    assert_eq!(ear.listen(), "parted\n", "it is said once");
+}
+
+#[test]
+fn with_reload_a_request_that_is_on_its_way_when_the_worker_leaves_is_answered() {
+    let (server, gate, mut ear) = reloading();
+    // All threads are busy, and what comes meanwhile waits.
+    let mut busy: Vec<Client> = (0..3).map(|_| server.connect()).collect();
+    let mut kept = server.connect();
+    assert_eq!(kept.get("/").status, 200);
+    for client in &mut busy {
+        client.ask("/block");
+    }
+    gate.until_held(3);
+    kept.ask("/");
+    server.engine.drain();
+    assert_eq!(ear.until_lines(1), ["parted"]);
+    gate.open(3);
+    for client in busy.iter_mut().chain([&mut kept]) {
+        let response = client.response();
+        assert!(response.status == 200 && response.closes());
+    }
+    server.until_ended();
+}
+
+#[test]
+fn with_reload_a_promise_to_keep_the_connection_does_not_hold_for_the_worker_that_leaves() {
+    let (server, gate, mut ear) = reloading();
+    let mut client = server.connect();
+    client.ask("/stream");
+    assert!(client.head().1.contains("\r\nConnection: keep-alive\r\n"), "the drain had not begun");
+    assert_eq!(client.chunk(), b"begun");
+    gate.until_held(1);
+    server.engine.drain();
+    assert_eq!(ear.until_lines(1), ["parted"]);
+    gate.open(1);
+    assert_eq!(client.chunk(), b"done");
+    assert!(client.chunk().is_empty());
+    client.is_closed();
+    server.until_ended();
+}
+
 #[test]
 fn connections_made_before_the_drain_are_still_served() {
     let (server, gate) = with_gate(Config { siblings: true, ..config() });

@@ -46,6 +46,7 @@ from tricorn.workers.messages import (
     Libraries,
     Message,
     Notice,
+    Parted,
     Ready,
     Retire,
     StackLines,
@@ -117,6 +118,8 @@ def _told(state: State, worker: Worker, message: Message, now: float) -> Decisio
             return retiring.retires(state, worker, reason)
         case Stuck():
             return retiring.stuck(state, worker, message)
+        case Parted():
+            return state.with_worker(replace(worker, parted=True)), []
         case Changed(path):
             return reloading.code_changed(state, worker, path)
         case Notice():
@@ -166,16 +169,15 @@ def _settle(state: State, commands: list[Command], now: float) -> Decision:
         while state.missing(generation, target) > 0 and now >= state.backoff.until:
             worker = Worker(state.next_nr, generation, started=now)
             state = replace(state.with_worker(worker), next_nr=worker.nr + 1)
-            commands.append(
-                Spawn(worker.nr, generation, target > 1, state.is_proven(generation), state.policy.stand_in)
-            )
+            commands.append(Spawn(worker.nr, generation, target > 1, state.is_proven(generation), state.policy.reload))
         for worker in state.of(generation)[: max(0, -state.missing(generation, target))]:
             state, told = leaving.leave(state, worker.because("scale"), Signals.SIGTERM, now)
             commands += told
     state, more = retiring.dismiss(state, now)
     commands += more
     is_new = state.complete != state.generation and state.trial is None and not state.stand_in
-    if is_new and 0 < state.target <= state.serving(state.generation):
+    serves = 0 < state.target <= state.serving(state.generation)
+    if is_new and serves and not state.serves_old_code():
         return replace(state, complete=state.generation), [*commands, LogReady(state.target)]
     return state, commands
 

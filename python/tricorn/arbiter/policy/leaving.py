@@ -29,9 +29,11 @@ def order(state: State, worker: Worker) -> Order:
     """For the page of one that gets TERM."""
     yields = state.stopping is None and not state.policy.reuse_port
     replaced = state.stopping is None and state.target > 0  # after WINCH no worker serves on
-    # The Python of a stuck one may never run a signal handler again; its monitor still does what the page says.
+    # The Python of a stuck one may never run a signal handler again; its monitor still does what the page says. With
+    # `reload` the drain is waited for, and a long call must not hold it up.
+    drain = worker.stuck > 0 or state.policy.reload
     denied = state.unready or state.drain_at is not None
-    return Order((worker.nr,), not_ready=denied, drain=worker.stuck > 0, yields=yields, replaced=replaced)
+    return Order((worker.nr,), not_ready=denied, drain=drain, yields=yields, replaced=replaced)
 
 
 def escalate(state: State, worker: Worker, phase: Leaving, now: float) -> Decision:

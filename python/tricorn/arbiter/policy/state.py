@@ -29,8 +29,9 @@ class Policy(Record):
     """Bytes."""
     max_lifetime: float = 0
     lifetime_jitter: float = 0
-    stand_in: bool = False
-    """With `reload`: an application that cannot be loaded is answered for with its traceback."""
+    reload: bool = False
+    """For development: an application that cannot be loaded is answered for with its traceback, and a worker that
+    leaves closes its idle connections at once."""
     daemon: bool = False
     reuse_port: bool = False
     """Each worker has listeners of its own."""
@@ -159,6 +160,14 @@ class State(Record):
 
     def serving(self, generation: int) -> int:
         return sum(isinstance(worker.phase, Serving) for worker in self.of(generation))
+
+    def serves_old_code(self) -> bool:
+        """Whether clients may still be answered by a generation of before, with `reload`."""
+        return self.policy.reload and any(
+            isinstance(worker.phase, Leaving) and worker.phase.since is not None and not worker.parted
+            for worker in self.workers.values()
+            if worker.generation != self.generation
+        )
 
     @property
     def wanted_now(self) -> int:

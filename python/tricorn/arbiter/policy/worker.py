@@ -94,6 +94,8 @@ class Worker(Record):
     phase: Phase = Booting()
     cause: Cause | None = None
     """Why it goes, once that is decided: the first reason."""
+    parted: bool = False
+    """It leaves and has closed its idle connections; said with `reload` only."""
 
     def because(self, cause: Cause) -> Worker:
         return self if self.cause is not None else replace(self, cause=cause)

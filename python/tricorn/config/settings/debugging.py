@@ -15,8 +15,9 @@ class Debugging(Section):
         default=False,
         help="Start new workers when a file of the application changes. For development.",
         doc="For development. Changes are noticed at once with the package watchfiles, as installed by "
-        "`tricorn[reload]`, and by a look four times a second without. What cannot be loaded is answered for with its "
-        "traceback until it can.",
+        "`tricorn[reload]`, and by a look four times a second without. What cannot be loaded is answered for with "
+        "its traceback until it can. A worker that leaves closes its idle connections at once, so that browsers "
+        "meet the new code.",
     )
 
     reload_engine = Setting(

@@ -22,7 +22,7 @@ from tricorn.arbiter.policy.endings import BACKOFF_FIRST, BACKOFF_MOST, FORGET, 
 from tricorn.arbiter.policy.events import ChildExited, Resized, SpawnFailed, Start, Told, Upgraded
 from tricorn.arbiter.policy.leaving import QUIT_PATIENCE
 from tricorn.arbiter.policy.state import NEVER
-from tricorn.workers.messages import BootFailed, Ready, Retire
+from tricorn.workers.messages import BootFailed, Parted, Ready, Retire
 
 from tests.unit.arbiter.policy.support import arbiter, exits, running, sends, spawned, texts
 
@@ -35,13 +35,15 @@ class TestStart:
         assert arbiter(workers=1).feel(Start()) == [Spawn(1, generation=1, siblings=False)]
 
     def test_that_all_serve_is_logged_once_for_each_generation(self) -> None:
-        it = arbiter(workers=2, stand_in=True)
+        it = arbiter(workers=2, reload=True)
         it.feel(Start())
         commands = it.feel(Told(1, Ready(stand_in=True))) + it.feel(Told(2, Ready(stand_in=True)))
         assert not any(isinstance(command, LogReady) for command in commands), "nothing but a traceback is served"
         it.hang_up(2)
         assert LogReady(2) not in it.feel(Told(3, Ready()))
-        assert LogReady(2) in it.feel(Told(4, Ready()))
+        assert LogReady(2) not in it.feel(Told(4, Ready())), "clients may still ask the workers of before"
+        assert LogReady(2) not in it.feel(Told(1, Parted()))
+        assert LogReady(2) in it.feel(ChildExited(2, 0))
         it.feel(Told(3, Retire("max_requests")))
         assert LogReady(2) not in it.feel(Told(5, Ready()))
 

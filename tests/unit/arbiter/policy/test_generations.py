@@ -6,6 +6,7 @@ import pytest
 from tricorn.arbiter.policy.commands import (
     CloseListeners,
     Commit,
+    LogReady,
     Notify,
     Order,
     Reload,
@@ -16,7 +17,7 @@ from tricorn.arbiter.policy.commands import (
 from tricorn.arbiter.policy.endings import BACKOFF_FIRST
 from tricorn.arbiter.policy.events import ChildExited, Quiet, Reloaded, ReloadFailed, Spawned, Start, Told
 from tricorn.arbiter.policy.state import Policy
-from tricorn.workers.messages import BootFailed, Changed, Ready
+from tricorn.workers.messages import BootFailed, Changed, Parted, Ready
 
 from tests.unit.arbiter.policy.support import arbiter, exits, running, sends, spawned, texts
 
@@ -136,11 +137,37 @@ class TestHangUp:
 
 class TestCodeChanged:
     def test_new_workers_with_the_same_configuration(self) -> None:
-        it = running(workers=2, stand_in=True)
+        it = running(workers=2, reload=True)
         commands = it.feel(Told(1, Changed("app.py")))
         assert Reload(configuration=False) in commands
         assert texts(commands, "info") == ["Worker reloading: app.py modified"]
         assert it.feel(Told(2, Changed("app.py"))) == []
+
+    def test_the_new_code_is_ready_when_no_idle_connection_leads_to_the_old(self) -> None:
+        it = running(workers=1, reload=True)
+        it.feel(Told(1, Changed("app.py")))
+        it.feel(Reloaded(2, 1, it.state.policy))
+        commands = it.feel(Told(2, Ready()))
+        assert Order((1,), drain=True, yields=True, replaced=True) in commands
+        assert LogReady(1) not in commands
+        assert LogReady(1) in it.feel(Told(1, Parted()))
+        assert LogReady(1) not in it.feel(ChildExited(1, 0))
+
+    def test_a_worker_that_never_served_is_not_waited_for(self) -> None:
+        it = running(workers=2, reload=True)
+        it.feel(ChildExited(2, -9))  # its successor boots
+        it.feel(Told(1, Changed("app.py")))
+        it.feel(Reloaded(2, 2, it.state.policy))
+        it.feel(Told(4, Ready()))
+        it.feel(Told(5, Ready()))
+        assert LogReady(2) in it.feel(Told(1, Parted()))
+
+    def test_in_production_it_is_ready_as_soon_as_it_serves(self) -> None:
+        it = running(workers=1)
+        it.hang_up()
+        commands = it.feel(Told(2, Ready()))
+        assert LogReady(1) in commands
+        assert Order((1,), yields=True, replaced=True) in commands
 
     def test_what_an_old_generation_says_is_no_news(self) -> None:
         it = running(workers=1)
@@ -149,7 +176,7 @@ class TestCodeChanged:
         assert it.feel(Told(1, Changed("app.py"))) == []
 
     def test_the_traceback_of_the_newest_code_is_shown_in_place_of_older_code(self) -> None:
-        it = arbiter(workers=1, stand_in=True)
+        it = arbiter(workers=1, reload=True)
         (first,) = it.feel(Start())
         assert isinstance(first, Spawn)
         assert first.stand_in
@@ -163,7 +190,7 @@ class TestCodeChanged:
         (third,) = it.feel(Reloaded(3, 1, it.state.policy))
         assert isinstance(third, Spawn)
         assert third.stand_in
-        assert not running(workers=1).state.policy.stand_in
+        assert not running(workers=1).state.policy.reload
 
 
 class TestDrainDelay:
