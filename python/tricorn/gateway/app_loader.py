@@ -1,18 +1,22 @@
-"""From `module:attribute` or `module:factory(arguments)` to a callable; error texts are gunicorn's.
+"""From `module:attribute` or `module:factory(arguments)` to the application; error texts are gunicorn's.
 
 A module may be named by its file, `main.py`. One that is named alone has `application`, `app`, or a factory
-`create_app()`, whichever is there first.
+`create_app()`, whichever is there first. What is named may be the application, a factory, or an object with a method
+that makes one (`interfaces`).
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Any
 
-from tricorn.errors import AppImportError
+from tricorn.config.settings.processes import AUTO
+from tricorn.errors import AppImportError, BootError, shown
 from tricorn.gateway import interfaces
 from tricorn.spelling import hint
 
@@ -21,10 +25,9 @@ DEFAULT_ATTRIBUTES = ("application", "app")
 DEFAULT_FACTORY = "create_app"
 
 
-def load(uri: str, *, factory: bool = False) -> Callable[..., Any]:
-    """The application that `uri` names, or with `factory` what the named function returns.
+def load(uri: str, *, factory: bool = False, worker_class: str = AUTO) -> Callable[..., Any]:
+    """The application that `uri` names, for a worker of this class. With `factory` it names what makes the application.
 
-    A function that needs no arguments is taken for a factory without being called one: no interface calls it so.
     Exceptions of its module come through as they are.
     """
     module_name, _, expression = uri.partition(":")
@@ -41,24 +44,63 @@ def load(uri: str, *, factory: bool = False) -> Callable[..., Any]:
             found = getattr(found, name)
         except AttributeError:
             raise AppImportError(_not_found(name, module_name, tuple(vars(module)))) from None
-    if arguments is None and (factory or interfaces.is_factory(found)):
-        arguments = [], {}
     if arguments is not None:
-        found = _call_factory(found, *arguments)
-    if found is None:
-        raise AppImportError(f"Failed to find application object: {expression!r}")
-    if not callable(found) and interfaces.interface_of(found) is None:  # tornado's delegates need not be
-        raise AppImportError("Application object must be callable.")
-    application: Callable[..., Any] = found
-    return application
+        return _application(_call_factory(found, *arguments), expression, worker_class, is_made=True)
+    return make(found, expression, factory=factory, worker_class=worker_class)
 
 
 Arguments = tuple[list[Any], dict[str, Any]]
 
 
-def make(factory: Any) -> Any:
-    """What a factory of a program's returns."""
-    return _call_factory(factory, [], {})
+def make(found: Any, name: str, *, factory: bool = False, worker_class: str = AUTO) -> Callable[..., Any]:
+    """The application that `found` is, or makes. With `factory` it is known to make one; `name` is for errors."""
+    if factory and not inspect.iscoroutinefunction(found):  # aiohttp's worker awaits those
+        return _application(_call_factory(found, [], {}), name, worker_class, is_made=True)
+    if interfaces.is_factory(found, worker_class):
+        return _application(_call_supposed(found, name, worker_class), name, worker_class, is_made=True)
+    return _application(found, name, worker_class)
+
+
+def _application(found: Any, name: str, worker_class: str, *, is_made: bool = False) -> Callable[..., Any]:
+    """Raises AppImportError if it is none, and has none."""
+    if (method := interfaces.application_in(found)) is not None:
+        is_application = not interfaces.is_factory(method) and interfaces.might_be_application(method)
+        found = method if is_application else _call_factory(method, [], {})
+    what = f"{name!r} {'has returned' if is_made else 'is'}"
+    if found is None:
+        raise AppImportError(f"Failed to find application object: {what} None.")
+    if inspect.iscoroutine(found):
+        found.close()
+        raise AppImportError(f"Application object must be callable. {what} a coroutine: factories are not awaited.")
+    if not interfaces.is_application(found, worker_class):
+        if callable(found):
+            raise AppImportError(f"{what} another factory, {_kind(found)}; expected the application.")
+        raise AppImportError(f"Application object must be callable. {what} {_kind(found)}.")
+    application: Callable[..., Any] = found
+    return application
+
+
+def _kind(found: object) -> str:
+    """`a str`, `a function`."""
+    name = type(found).__qualname__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def _call_supposed(found: Any, name: str, worker_class: str) -> Any:
+    """What something returns that is taken for a factory. If that might be wrong, its failure says so."""
+    try:
+        return _call_factory(found, [], {})
+    except AppImportError:
+        raise
+    except Exception as error:
+        if not interfaces.might_be_application(found, worker_class):
+            raise
+        details = "".join(traceback.format_exception(*shown(error)))
+        raise BootError(
+            f"{name!r} was taken for a factory, as all of its parameters have defaults, and has raised "
+            f"{type(error).__name__}. If it is the application, name its worker class (sync or asgi, for example).",
+            details=details,
+        ) from error
 
 
 def _is_file(name: str) -> bool:
@@ -100,8 +142,9 @@ def _parse(expression: str) -> tuple[tuple[str, ...], Arguments | None]:
         node = None
     if not isinstance(node, ast.Call):
         raise AppImportError(f"Failed to parse {expression!r} as an attribute name or function call.")
-    if not isinstance(node.func, ast.Name):
-        raise AppImportError(f"Function reference must be a simple name: {expression!r}")
+    function = ast.unparse(node.func).split(".")
+    if not all(name.isidentifier() for name in function):
+        raise AppImportError(f"Function reference must be a name, or one of an attribute: {expression!r}")
     try:
         positional = [ast.literal_eval(argument) for argument in node.args]
         named = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords if keyword.arg}
@@ -109,7 +152,7 @@ def _parse(expression: str) -> tuple[tuple[str, ...], Arguments | None]:
         raise AppImportError(f"Failed to parse arguments as literal values: {expression!r}") from None
     if len(named) != len(node.keywords):
         raise AppImportError(f"Failed to parse arguments as literal values: {expression!r}")
-    return (node.func.id,), (positional, named)
+    return tuple(function), (positional, named)
 
 
 def _call_factory(factory: Any, positional: list[Any], named: dict[str, Any]) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tricorn.errors import AppImportError
+from tricorn.errors import AppImportError, BootError
 from tricorn.gateway.app_loader import load
 
 MODULE = """
@@ -22,6 +22,36 @@ def make_app(debug=False): return app
 def strict(one): return app
 def broken(): raise TypeError("inside")
 def none(): return None
+def answer(): return 42
+def answer_maker(): return answer
+async def later(): return app
+def doubtful(environment=None, start=None): return environment["PATH_INFO"]
+def app_with_defaults(environ=None, start_response=None): return [b"ok"]
+class Shop:
+    def create_app(self, debug=False): return app
+    @classmethod
+    def of_class(cls): return app
+    @staticmethod
+    def of_nothing(): return app
+    @property
+    def application(self): return app
+    def __call__(self, environ, start_response): ...
+shop = Shop()
+class Mcp:  # as FastMCP
+    def __init__(self, name, **methods):
+        self.name = name
+        vars(self).update(methods)
+    def http_app(self, path=None, middleware=None, json_response=None, stateless_http=None):
+        async def http(scope, receive, send): ...
+        http.path = path
+        return http
+class Streamable:  # as mcp's
+    def streamable_http_app(self, *, streamable_http_path="/mcp"):
+        async def streamable(scope, receive, send): ...
+        return streamable
+class Carrier:
+    def wsgi_app(self, environ, start_response): ...
+mcp, streamable, carrier = Mcp("mine"), Streamable(), Carrier()
 text = "no application"
 """
 
@@ -54,6 +84,54 @@ def test_an_attribute_of_an_attribute() -> None:
 def test_a_factory_that_is_not_called_one() -> None:
     assert load("loader_module:make_app").__name__ == "app"
     assert load("loader_module:factory").__name__ == "factory"  # takes whatever an interface gives
+
+
+@pytest.mark.parametrize(
+    "name", ["shop.create_app", "shop.create_app()", "shop.create_app(debug=True)", "shop.of_class", "Shop.of_class",
+             "Shop.of_nothing", "shop.application"]
+)  # fmt: skip
+def test_factories_of_objects_and_classes(name: str) -> None:
+    assert load(f"loader_module:{name}").__name__ == "app"
+    assert load(f"loader_module:{name}", worker_class="sync").__name__ == "app"
+
+
+def test_a_class_whose_instances_are_applications() -> None:
+    assert type(load("loader_module:Shop")).__name__ == "Shop"
+
+
+@pytest.mark.parametrize("worker_class", ["auto", "asgi"])
+def test_a_server_that_has_a_method_which_makes_its_application(worker_class: str) -> None:
+    def name(attribute: str) -> str:
+        return load(f"loader_module:{attribute}", worker_class=worker_class).__name__
+
+    assert name("mcp") == name("mcp.http_app") == name("mcp.http_app()") == "http"
+    assert name("streamable") == name("streamable.streamable_http_app") == "streamable"
+    assert load("loader_module:mcp.http_app(path='/tools')").path == "/tools"  # type: ignore[attr-defined]
+
+
+def test_an_object_that_has_its_application() -> None:
+    assert load("loader_module:carrier").__name__ == "wsgi_app"
+
+
+def test_an_application_whose_arguments_have_defaults_is_none() -> None:
+    for worker_class in ("auto", "sync", "gthread", "gevent"):
+        assert load("loader_module:app_with_defaults", worker_class=worker_class)({}, None) == [b"ok"]
+    assert load("loader_module:doubtful", worker_class="sync").__name__ == "doubtful"
+
+
+def test_what_may_have_been_no_factory_says_so_when_it_fails() -> None:
+    with pytest.raises(BootError) as caught:
+        load("loader_module:doubtful")
+    assert str(caught.value) == (
+        "'doubtful' was taken for a factory, as all of its parameters have defaults, and has raised TypeError. "
+        "If it is the application, name its worker class (sync or asgi, for example)."
+    )
+    assert 'return environment["PATH_INFO"]' in caught.value.details
+    assert "app_loader.py" not in caught.value.details
+
+
+def test_a_coroutine_function_is_left_to_the_class_that_awaits_it() -> None:
+    assert load("loader_module:later", factory=True).__name__ == "later"
 
 
 def test_a_module_by_its_file() -> None:
@@ -94,12 +172,24 @@ def test_a_factory_with_literal_arguments(call: str, arguments: object) -> None:
         ),
         ("loader_module:app.b", "Failed to find attribute 'b' in 'loader_module'."),
         ("loader_module:a b", "Failed to parse 'a b' as an attribute name or function call."),
-        ("loader_module:a.b()", "Function reference must be a simple name: 'a.b()'"),
+        ("loader_module:a[0]()", "Function reference must be a name, or one of an attribute: 'a[0]()'"),
+        ("loader_module:a.b()", "Failed to find attribute 'a' in 'loader_module'."),
         ("loader_module:factory(x)", "Failed to parse arguments as literal values: 'factory(x)'"),
         ("loader_module:factory(**{'a': 1})", "Failed to parse arguments as literal values: "),
-        ("loader_module:text", "Application object must be callable."),
+        ("loader_module:text", "Application object must be callable. 'text' is a str."),
+        ("loader_module:answer()", "Application object must be callable. 'answer()' has returned an int."),
+        ("loader_module:answer", "Application object must be callable. 'answer' has returned an int."),
+        ("loader_module:none", "Failed to find application object: 'none' has returned None."),
+        (
+            "loader_module:later()",
+            "Application object must be callable. 'later()' has returned a coroutine: factories ",
+        ),
+        (
+            "loader_module:answer_maker",
+            "'answer_maker' has returned another factory, a function; expected the application.",
+        ),
         ("loader_module:text()", "Application factory must be callable, got str."),
-        ("loader_module:none()", "Failed to find application object: 'none()'"),
+        ("loader_module:none()", "Failed to find application object: 'none()' has returned None."),
         ("loader_module:strict()", "TypeError: strict() missing 1 required positional argument: 'one'"),
     ],
 )

@@ -29,6 +29,12 @@ def wsgi_with_more(environ, start_response, exc_info=None, extra=None): ...
 def anything(*arguments): ...
 
 
+def wsgi_with_defaults(environ=None, start_response=None): ...
+
+
+def asgi_with_defaults(scope=None, receive=None, send=None): ...
+
+
 async def factory(): ...
 
 
@@ -63,6 +69,8 @@ class AsgiEach:
         (asgi, "ASGI"),
         (asgi_with_more, "ASGI"),
         (asgi_given_on, "ASGI"),
+        (asgi_with_defaults, "ASGI"),
+        (wsgi_with_defaults, "WSGI"),
         (Asgi(), "ASGI"),
         (AsgiInside(), "ASGI"),
         (Asgi().__call__, "ASGI"),
@@ -93,6 +101,75 @@ def no_arguments(): ...
 def all_have_defaults(config=None, testing=False, **more): ...
 
 
+def many_defaults(path=None, middleware=None, stateless=None, transport="http"): ...
+
+
+async def async_maker(): ...
+
+
+class Maker:
+    def __call__(self): ...
+
+    def make(self, config=None): ...
+
+    @classmethod
+    def make_by_class(cls): ...
+
+
+@functools.wraps(no_arguments)
+def decorated(*arguments, **named): ...
+
+
+@pytest.mark.parametrize(
+    ("worker_class", "found", "expected"),
+    [
+        ("sync", no_arguments, True),
+        ("sync", all_have_defaults, False),
+        ("asgi", all_have_defaults, True),
+        ("aiohttp", all_have_defaults, True),
+        ("tornado", all_have_defaults, False),
+        ("sync", many_defaults, True),
+        ("asgi", many_defaults, True),
+        ("gthread", wsgi_with_defaults, False),
+        ("asgi", asgi_with_defaults, False),
+        ("asgi", wsgi_with_defaults, False),
+        ("sync", asgi_with_defaults, False),
+        ("sync", lambda environ="production": None, True),
+        ("sync", Maker().make, True),
+        ("sync", Wsgi, True),
+        ("sync", anything, False),
+    ],
+)
+def test_where_a_class_is_named_what_it_could_call_is_no_factory(worker_class: str, found: Any, expected: bool) -> None:
+    assert interfaces.is_factory(found, worker_class) is expected
+
+
+def takes_one(request): ...
+
+
+@functools.wraps(takes_one)
+def shown_as_taking_one(*arguments): ...
+
+
+@pytest.mark.parametrize("worker_class", ["auto", "sync", "asgi", "tornado"])
+def test_what_no_interface_calls_is_refused_with_its_arguments(worker_class: str) -> None:
+    with pytest.raises(AppImportError) as caught:
+        interfaces.check(takes_one, "shop:app", worker_class)
+    assert str(caught.value) == (
+        "'shop:app' is no application: it takes (request). A WSGI application is called with (environ, "
+        "start_response), and one of ASGI with (scope, receive, send)."
+    )
+    for application in (shown_as_taking_one, anything, print, dict):  # werkzeug's decorator is one of the first kind
+        interfaces.check(application, "shop:app", worker_class)
+
+
+@pytest.mark.parametrize("worker_class", ["sync", "asgi", "tornado"])
+def test_a_coroutine_function_that_no_class_but_one_awaits(worker_class: str) -> None:
+    with pytest.raises(AppImportError, match=r"'shop:make' is a coroutine function.*: make it a plain function"):
+        interfaces.check(async_maker, "shop:make", worker_class)
+    interfaces.check(async_maker, "shop:make", "aiohttp")
+
+
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
@@ -104,8 +181,24 @@ def all_have_defaults(config=None, testing=False, **more): ...
         (anything, False),
         (factory, False),
         (lambda *, app: None, False),
-        (Wsgi, False),
+        (Wsgi, True),
+        (Asgi, True),
+        (WsgiEach, False),
+        (AsgiEach, False),
+        (functools.partial(all_have_defaults, testing=True), True),
+        (functools.partial(wsgi, start_response=None), False),
+        (Maker(), True),
+        (Maker().make, True),
+        (Maker.make_by_class, True),
+        (Wsgi(), False),
+        (Wsgi().__call__, False),
+        (decorated, True),
+        (wsgi_with_defaults, False),
+        (asgi_with_defaults, False),
+        (async_maker, False),
+        ("text".upper, False),
         (print, False),
+        (5, False),
     ],
 )
 def test_what_is_called_without_arguments_is_a_factory(found: Any, expected: bool) -> None:
@@ -129,7 +222,10 @@ def test_what_is_called_without_arguments_is_a_factory(found: Any, expected: boo
 def test_frameworks(module: str, name: str, interface: str) -> None:
     made = getattr(pytest.importorskip(module), name)
     arguments = {"Flask": [__name__], "Quart": [__name__], "RuleRouter": [[]], "WSGIContainer": [wsgi]}.get(name, [])
-    assert interfaces.interface_of(made(*arguments)) == interface
+    application = made(*arguments)
+    assert interfaces.interface_of(application) == interface
+    assert interfaces.is_application(application)
+    assert not interfaces.is_factory(application, "sync")
 
 
 @pytest.mark.parametrize("worker_class", ["sync", "gthread", "gevent", "eventlet", "tornado", "aiohttp"])

@@ -26,8 +26,10 @@ class Application(Section):
         default=None,
         help="The application: MODULE, MODULE:ATTRIBUTE or MODULE:FACTORY(ARGUMENTS).",
         doc="MODULE may be a file, as in `main.py`. Without an attribute `application` is taken, else `app`, else what "
-        "`create_app()` returns. An attribute may be one of another, `main:site.app`. The arguments of a factory are "
-        "literals. On the command line it is the argument without a flag.",
+        "`create_app()` returns. An attribute may be one of another, `main:site.app`. The arguments of a factory "
+        "are literals, and need not be given (`factory`). An MCP server (`server:mcp`), or another object with a "
+        "method `http_app` or `streamable_http_app`, is served as that method makes it. On the command line it is "
+        "the argument without a flag.",
     )
 
     paste = Setting(
@@ -55,7 +57,11 @@ class Application(Section):
         default=False,
         own=True,
         help="The application is what MODULE:ATTRIBUTE returns when it is called without arguments.",
-        doc="uvicorn's. The same as `MODULE:ATTRIBUTE()`. A function that needs no arguments is a factory without it.",
+        doc="uvicorn's. The same as `MODULE:ATTRIBUTE()`. Without it a function, method or object is a factory if it "
+        "can be called without arguments and not as an application; a class is one if its instances are "
+        "applications. A function whose parameters all have defaults may be both. It is taken for a factory, unless"
+        " the parameters have the names of an interface (`environ`, `start_response`; `scope`, `receive`, `send`), "
+        "or `worker_class` is set and calls its applications with as many arguments.",
     )
 
     env_file: Setting[tuple[str, ...]] = Setting(
