@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +19,7 @@ pytestmark = pytest.mark.beyond_reference("it has no such function")
 
 PROGRAM = """\
 import os, signal, sys, tricorn
+import own
 
 def wsgi(environ, start_response):
     start_response("200 OK", [])
@@ -30,11 +33,26 @@ async def asgi(scope, receive, send):
 def make():
     return asgi
 
+class Maker:
+    def make(self, config=None):
+        return asgi
+
+    http_app = make
+
+class Failing:
+    async def __call__(self, scope, receive, send):
+        assert scope["type"] == "lifespan"
+        await receive()
+        await send({"type": "lifespan.startup.failed", "message": "no database"})
+
+server, failing = Maker(), Failing()
+
 def hello(server):
     server.log.info("a hook of the program's")
 
 def main():
     before = signal.getsignal(signal.SIGTERM)
+    local = Failing()
     status = tricorn.run(APP, host="127.0.0.1", port=PORT, OPTIONS)
     assert signal.getsignal(signal.SIGTERM) is before
     print("returned", status, flush=True)
@@ -50,12 +68,16 @@ class Program(Server):
         super().__init__("", chdir=None, fresh=True, **more)  # type: ignore[arg-type]
         text = PROGRAM.replace("APP", app).replace("PORT", str(self.port)).replace("OPTIONS", options)
         (self.directory / "program.py").write_text(text)
+        (self.directory / "own.py").write_text("async def found(scope, receive, send): ...\n")
         self.argv = [sys.executable, "program.py", "an argument", "--of=the program's"]
 
 
 @pytest.mark.parametrize(
     ("app", "options", "body"),
     [
+        ("make", "", b"asgi"),
+        ("Maker().make", "", b"asgi"),
+        ("server", "", b"asgi"),
         ("wsgi", "workers=2", b"wsgi"),
         ("asgi", "log_level='info', timeout_keep_alive=5", b"asgi"),
         ("'program:asgi'", "workers=2", b"asgi"),
@@ -78,10 +100,59 @@ def test_a_reload_goes_on_with_the_same_object() -> None:
         server.log.wait("a hook of the program's")
 
 
-def test_what_cannot_be_used_is_said_and_returned() -> None:
+def test_what_cannot_be_used_is_said_and_exits() -> None:
     with Program("wsgi", "workers=0", wait=False) as server:
-        assert server.wait_exit() == 41
+        assert server.wait_exit() == 1
         assert "Error: Invalid value for workers: 0 (from tricorn.run()): expected at least 1." in server.log.text
+
+
+@pytest.mark.parametrize(
+    ("app", "options", "status", "words"),
+    [
+        ("failing", "", 3, "The application failed to start: no database"),
+        ("wsgi", "reload=True", 1, "reload needs the name of the application"),
+        ("'program:nothing'", "", 4, "Failed to find attribute 'nothing' in 'program'"),
+        ("len('no application')", "", 4, "Application object must be callable."),
+    ],
+)
+def test_a_start_that_fails_ends_the_program_with_the_status(app: str, options: str, status: int, words: str) -> None:
+    with Program(app, options, wait=False) as server:
+        assert server.wait_exit() == status
+        assert words in server.log.text
+        assert "returned" not in server.out.text
+
+
+def test_a_port_that_is_taken_ends_the_program() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with Program("wsgi", bind=f"127.0.0.1:{port}", wait=False) as server:
+            assert server.wait_exit() == 1
+            assert f"Can't connect to 127.0.0.1:{port}: Address already in use" in server.log.text
+            assert "returned" not in server.out.text
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
+def test_it_returns_when_it_is_told_to_stop(number: signal.Signals) -> None:
+    with Program("asgi") as server:
+        server.signal(number)
+        assert server.wait_exit() == 40
+        assert server.out.text.split() == ["returned", "0"]
+
+
+@pytest.mark.parametrize(
+    ("app", "name"),
+    [
+        ("failing", "__main__:failing"),
+        ("wsgi", "__main__:wsgi"),
+        ("server", "__main__:server"),
+        ("own.found", "own:found"),
+        ("local", "__main__:main.<locals>.local"),
+        ("Failing()", "__main__:Failing"),
+    ],
+)
+def test_the_log_names_an_object_as_the_program_does(app: str, name: str) -> None:
+    with Program(app, "asgi_lifespan='off'") as server:
+        server.log.wait(f"Ready: 1 .*worker serves {re.escape(name)} at ")
 
 
 def test_a_name_that_is_none_is_an_exception() -> None:
