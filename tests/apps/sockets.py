@@ -131,10 +131,10 @@ async def send_after_leaving(scope: Message, receive: Receive, send: Send) -> No
 
 
 async def reject(scope: Message, receive: Receive, send: Send, odd: str = "") -> None:
-    """With a reason, or a code, that could not be sent over a WebSocket, as FastAPI's handler of invalid parameters does."""
+    """With what could not be sent over a WebSocket, as FastAPI's handler of invalid parameters does, if it is odd."""
     await receive()
-    more: Message = {"code": {"code": 8, "reason": [{"msg": "Field required"}]}} if odd == "both" else {}
-    await send({"type": "websocket.close", **more.get("code", {})})
+    more: Message = {"code": 8, "reason": [{"msg": "Field required"}]} if odd else {}
+    await send({"type": "websocket.close", **more})
 
 
 async def again_and_again(scope: Message, receive: Receive, send: Send, what: str = "receive") -> None:
@@ -187,7 +187,7 @@ async def raise_later(scope: Message, receive: Receive, send: Send, how: str = "
         if how == "context":
             raise RuntimeError(marker)  # noqa: B904
         if how == "group":
-            from builtins import ExceptionGroup  # noqa: PLC0415
+            from builtins import ExceptionGroup
 
             raise ExceptionGroup(marker, [ExceptionGroup("inner", [error])])  # noqa: B904
         if how == "same":

@@ -102,7 +102,7 @@ def test_a_body_streams(server: Server, framework: str, tag: str) -> None:
 
 
 def test_both_directions_stream_at_once(server: Server, framework: str) -> None:
-    """Starlette listens for the disconnect while it streams, and takes the body's pieces for that: under uvicorn, too."""
+    """Starlette listens for the disconnect while it streams, and takes the body's pieces: under uvicorn, too."""
     without(framework, "django", "litestar", "starlette", "fastapi")
     with server.connect() as wire:
         wire.send(request("POST", "/echo", [("Transfer-Encoding", "chunked")]))

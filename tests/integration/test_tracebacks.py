@@ -1,4 +1,4 @@
-"""An exception of the application has its traceback and its request in the log, once, in every class and at every stage."""
+"""An exception of the application has its traceback and its request in the log, once, in every class."""
 
 from __future__ import annotations
 
