@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tricorn.errors import BootError
+from tricorn.gateway.last_words import last_words
 
 if TYPE_CHECKING:
     from tricorn.log import Logger
@@ -27,76 +28,101 @@ LAST_STEPS = 1.0
 
 
 class Lifespan:
-    """`startup` and `shutdown` are called in the loop that runs the requests. `mode` is the setting `asgi_lifespan`."""
+    """`startup` and `shutdown` run `loop`, which runs the requests, by a `wait`. `mode` is the setting `asgi_lifespan`.
 
-    def __init__(self, application: Callable[..., Any], mode: str, log: Logger) -> None:
+    `wait(*futures, timeout=None)` returns when one of them is done, and False if it returns earlier.
+    """
+
+    def __init__(
+        self, application: Callable[..., Any], loop: asyncio.AbstractEventLoop, mode: str, log: Logger
+    ) -> None:
         self.state: dict[str, Any] = {}
         """What the application leaves for its requests; each gets a shallow copy in its scope."""
         self._application = application
+        self._loop = loop
         self._mode = mode
         self._log = log
         self._task: asyncio.Task[None] | None = None
         self._events: asyncio.Queue[dict[str, str]] = asyncio.Queue()
-        self._startup = _Phase("startup")
-        self._shutdown = _Phase("shutdown")
+        self._startup = _Phase("startup", loop.create_future())
+        self._shutdown = _Phase("shutdown", loop.create_future())
         self._error: BaseException | None = None
         """What the call let out."""
-        self._is_idle = asyncio.Event()
+        self._is_idle: asyncio.Future[None] = loop.create_future()
         """The application asks for an event after the last one."""
+        self._is_needed = True
+        """False: whoever cancels the call now is the server."""
 
-    async def startup(self) -> None:
-        """Returns when the application is ready. Raises BootError if it is not, and SystemExit if it did."""
+    def startup(self, wait: Callable[..., bool]) -> bool:
+        """Whether the application is ready: False, if `wait` has given up. Raises BootError or SystemExit if it cannot be."""
         if self._mode == "off":
-            return
-        self._task = asyncio.create_task(self._call(), name="lifespan")
-        await self._ask(self._startup)
+            return True
+        self._task = self._loop.create_task(self._call(), name="lifespan")
+        if not self._ask(self._startup, wait):
+            self._is_needed = False
+            return False
         if isinstance(self._error, SystemExit):
             raise self._error
         if self._startup.answer == "failed":
-            await self._end(self._task)
-            raise _failure(self._startup.message)
+            self._end(self._task, wait)
+            message = self._startup.message
+            raise BootError(
+                f"The application failed to start: {last_words(message) or 'it gave no reason'}",
+                details=message if "\n" in message.strip() else "",
+            )
         if self._startup.answer is None:
             self._is_not_spoken()
+        return True
 
-    async def shutdown(self) -> None:
-        """Returns when the application has shut down, or has nothing to say to that. What goes wrong is logged."""
+    def shutdown(self, wait: Callable[..., bool]) -> bool:
+        """Whether the application has shut down, or has nothing to say to that. What goes wrong is logged."""
+        self._is_needed = False
         if self._task is None or self._task.done() or self._startup.answer is None:
-            return
-        await self._ask(self._shutdown)
+            return True
+        if not self._ask(self._shutdown, wait):
+            return False
         if self._shutdown.answer == "failed":
             self._log.error("The application failed to shut down: %s", self._shutdown.message or "it gave no reason")
-        await self._end(self._task)
+        self._end(self._task, wait)
+        return True
 
-    async def _ask(self, phase: _Phase) -> None:
+    def _ask(self, phase: _Phase, wait: Callable[..., bool]) -> bool:
         phase.is_asked = True
         self._events.put_nowait({"type": f"lifespan.{phase.name}"})
-        await phase.is_over.wait()
+        return wait(phase.is_over)
 
-    async def _end(self, task: asyncio.Task[None]) -> None:
+    def _end(self, task: asyncio.Task[None], wait: Callable[..., bool]) -> None:
         """Lets the application go on to its return."""
-        idle = asyncio.create_task(self._is_idle.wait())
-        await asyncio.wait((task, idle), timeout=LAST_STEPS, return_when=asyncio.FIRST_COMPLETED)
-        idle.cancel()
+        self._is_needed = False
+        wait(task, self._is_idle, timeout=LAST_STEPS)
         task.cancel()
 
     async def _call(self) -> None:
         asgi = {"version": "3.0", "spec_version": SPEC_VERSION}
         try:
             await self._application({"type": "lifespan", "asgi": asgi, "state": self.state}, self._receive, self._send)
-        except (Exception, SystemExit, KeyboardInterrupt) as error:
+        except GeneratorExit:
+            raise
+        except asyncio.CancelledError as error:
+            if self._is_needed:
+                self._error = error
+                if self._startup.answer == "complete":
+                    self._log.warning("The application cancelled its lifespan; the worker goes on serving without it")
+            raise
+        except BaseException as error:  # a group may be none of Exception
             self._error = error
             # Before that it is for `startup` to judge; and who has told a failure may raise it too, as Starlette does.
             if self._startup.answer == "complete" and self._shutdown.answer != "failed":
                 self._log.error("Exception in the application's lifespan", exc_info=error)
         finally:
-            self._startup.is_over.set()
-            self._shutdown.is_over.set()
+            self._startup.end()
+            self._shutdown.end()
 
     def _is_not_spoken(self) -> None:
         error = self._error
         trace = "" if error is None else "".join(traceback.format_exception(error)).rstrip()
         if self._mode == "on":
-            what = "it did not answer lifespan.startup" if error is None else f"{type(error).__name__}: {error}"
+            what = last_words(trace) or "it did not answer lifespan.startup"
             raise BootError(f"The application failed to start (asgi_lifespan is on): {what}", details=trace)
         if error is not None and self._startup.is_taken:
             # It had asked for the event, so perhaps it meant to do something.
@@ -105,8 +131,8 @@ class Lifespan:
             self._log.debug("The application does not speak the lifespan protocol")
 
     async def _receive(self) -> dict[str, str]:
-        if self._shutdown.is_taken:
-            self._is_idle.set()
+        if self._shutdown.is_taken and not self._is_idle.done():
+            self._is_idle.set_result(None)
         event = await self._events.get()
         phase = self._shutdown if self._startup.is_taken else self._startup
         phase.is_taken = True
@@ -117,29 +143,26 @@ class Lifespan:
         prefix, _, answer = message["type"].rpartition(".")
         if prefix != f"lifespan.{phase.name}" or answer not in ("complete", "failed"):
             raise RuntimeError(f"Unexpected lifespan message {message['type']!r}, expected an answer to {phase.name}.")
-        if not phase.is_asked or phase.is_over.is_set():
+        if not phase.is_asked or phase.is_over.done():
             raise RuntimeError(f"Unexpected lifespan message {message['type']!r}: it answers no event.")
         phase.answer = answer
         phase.message = str(message.get("message", ""))
-        phase.is_over.set()
+        phase.end()
 
 
 class _Phase:
     """One event, and the answer to it."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, is_over: asyncio.Future[None]) -> None:
         self.name = name
         self.is_asked = False
         """The event is there to be received."""
         self.is_taken = False
-        self.is_over = asyncio.Event()
+        self.is_over = is_over
         """It was answered, or will not be."""
         self.answer: str | None = None
         self.message = ""
 
-
-def _failure(message: str) -> BootError:
-    """`message` is often a traceback: its last line says what is wrong."""
-    lines = message.rstrip().splitlines()
-    text = lines[-1] if lines else "it gave no reason"
-    return BootError(f"The application failed to start: {text}", details=message if len(lines) > 1 else "")
+    def end(self) -> None:
+        if not self.is_over.done():
+            self.is_over.set_result(None)

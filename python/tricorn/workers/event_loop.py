@@ -1,4 +1,4 @@
-"""An event loop that runs in turns, and that no task can end."""
+"""An event loop that runs in turns, and that nothing in the application can end."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ import selectors
 import signal
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tricorn import forked
 
 if TYPE_CHECKING:
     from tricorn.log import Logger
     from tricorn.workers.native import LoopClock
-
-T = TypeVar("T")
 
 LAST_TASKS = 0.3
 """Seconds that tasks have to end when the loop is closed: the arbiter's patience after QUIT is two seconds in all."""
@@ -30,6 +28,10 @@ class EventLoop:
 
     It is the current one as soon as it is made, for modules that ask for it while they are imported. It runs from turn
     to turn (`run`); tasks that are under way between two turns go on with the next one.
+
+    The worker itself has one task, the root, which lives as long as the loop. `run_until_complete` runs it in each turn,
+    as `asyncio.run` does with a program's main task. Libraries look for that task among all others: anyio's threads wait
+    for their next call until it ends. Whoever cancels all tasks of the loop ends this one, too, and it is made anew.
     """
 
     def __init__(
@@ -44,29 +46,67 @@ class EventLoop:
         self._forker: asyncio.Task[Any] | None = None
         self._log = log
         asyncio.set_event_loop(self.loop)
+        self._root, self._end = self._make_root()
+        self._turn: object = None
+        """Stands for the call of `run` that is under way."""
         self._reader, self.wakeup_fd = os.pipe()
         os.set_blocking(self._reader, False)
         os.set_blocking(self.wakeup_fd, False)
         # A signal that comes right before the loop begins to wait would be noticed when something else happens.
         self.loop.add_reader(self._reader, self._take_wakeups)
 
-    def run(self, awaitable: Awaitable[T]) -> T:
-        """Runs the loop until `awaitable` is done; its result, or what it raised.
+    def run(self, *futures: asyncio.Future[Any], timeout: float | None = None) -> None:
+        """Runs the loop until one of these is done, or for so many seconds.
 
         `SystemExit` and `KeyboardInterrupt` leave a loop through whatever runs it. Here they are logged, and it
-        goes on. A task that stops the loop stops nothing either.
+        goes on. So it does after `loop.stop()` in the application.
         """
-        task = asyncio.ensure_future(awaitable, loop=self.loop)
-        task.add_done_callback(lambda _: self.loop.stop())
-        while not task.done():
+        turn = self._turn = object()
+        is_over = False
+
+        def end(_: object = None) -> None:
+            nonlocal is_over
+            is_over = True
+            if self._turn is turn:  # else it was late: another future has ended the turn
+                self.loop.stop()
+
+        timer = None if timeout is None else self.loop.call_later(timeout, end)
+        for future in futures:
+            future.add_done_callback(end)
+        while not is_over and not any(future.done() for future in futures):
             try:
-                self.loop.run_forever()
+                was_stopped = self._run_root()
                 self._leave_if_child()
+                if was_stopped and not is_over:
+                    self._log.warning("The application stopped the event loop; the worker goes on running it")
             except (SystemExit, KeyboardInterrupt) as error:
                 forked.leave_if_child(error)
-                if not _let_out(task, error):  # which is raised below
+                if not any(_let_out(future, error) for future in futures):  # whose caller raises it
                     self._log.error("%s in the event loop, which goes on", type(error).__name__, exc_info=error)
-        return task.result()
+        self._turn = None
+        for future in futures:
+            future.remove_done_callback(end)
+        if timer is not None:
+            timer.cancel()
+
+    def _run_root(self) -> bool:
+        """Runs the loop until it is stopped; False: the root has ended."""
+        if self._root.done():
+            self._root, self._end = self._make_root()
+        try:
+            self.loop.run_until_complete(self._root)
+        except asyncio.CancelledError:
+            self._log.warning("The application cancelled all tasks of the event loop; the worker goes on serving")
+        except RuntimeError:  # "Event loop stopped before Future completed."
+            if self._root.done() or self.loop.is_closed() or self.loop.is_running():
+                raise
+            return True
+        return False
+
+    def _make_root(self) -> tuple[asyncio.Task[None], asyncio.Future[None]]:
+        """And what it waits for."""
+        end: asyncio.Future[None] = self.loop.create_future()
+        return self.loop.create_task(_until(end), name="tricorn"), end
 
     def keep_time(self, clock: LoopClock) -> None:
         """Tells when the loop waits for events, and when it has; nothing where it does not show that, as uvloop."""
@@ -107,8 +147,12 @@ class EventLoop:
 
     def close(self) -> None:
         """Cancels the tasks that are left, and closes the loop. What they raise they tell the loop's handler."""
+        ending = self.loop.create_task(self._end_tasks())
         try:
-            self.run(self._end_tasks())
+            self.run(ending)
+            # The last one: what waits for its end may have served the others until now.
+            self._end.set_result(None)
+            self.run(self._root)
         finally:
             signal.set_wakeup_fd(-1)
             self.loop.remove_reader(self._reader)
@@ -116,10 +160,11 @@ class EventLoop:
             self.loop.close()
             os.close(self._reader)
             os.close(self.wakeup_fd)
+        if not ending.cancelled():
+            ending.result()
 
     async def _end_tasks(self) -> None:
-        me = asyncio.current_task()
-        tasks = [task for task in asyncio.all_tasks() if task is not me]
+        tasks = asyncio.all_tasks() - {asyncio.current_task(), self._root}
         for task in tasks:
             task.cancel()
         if tasks:
@@ -140,6 +185,10 @@ def _leave_by(_: Callable[..., object], *arguments: object, **__: object) -> NoR
         if isinstance(value, BaseException):
             forked.leave(value)
     forked.leave(None)
+
+
+async def _until(end: asyncio.Future[None]) -> None:
+    await end
 
 
 def _let_out(task: asyncio.Future[Any], error: BaseException) -> bool:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tricorn.errors import AppImportError
 from tricorn.gateway import aiohttp, observe_asgi
-from tricorn.workers.loops import LoopWorker
+from tricorn.workers.loops import SHUTDOWN_REST, LoopWorker
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -22,14 +21,21 @@ class AiohttpWorker(LoopWorker):
     alias = "aiohttp"
 
     _runner: web.AppRunner
-    _served: asyncio.Event
-    """Set when no request is under way any more, and none will come."""
+    _served: asyncio.Future[None]
+    """Done when no request is under way any more, and none will come."""
     _ending: asyncio.Task[None] | None = None
     """`_end_application`, from the moment when the worker was told to leave."""
     _cleaned = False
 
-    async def start_up(self) -> None:
-        self._served = asyncio.Event()
+    def start_up(self) -> bool:
+        self._served = self.loop.create_future()
+        return self.complete(self._set_up())
+
+    def shut_down(self) -> bool:
+        self._served.set_result(None)
+        return self.complete(self._tear_down(), SHUTDOWN_REST)
+
+    async def _set_up(self) -> None:
         try:
             self._runner = await aiohttp.make_runner(self.wsgi, self.cfg, self.log)
         except TypeError as error:
@@ -41,8 +47,7 @@ class AiohttpWorker(LoopWorker):
             await self._clean_up()  # what `cleanup_ctx` began
             raise
 
-    async def shut_down(self) -> None:
-        self._served.set()
+    async def _tear_down(self) -> None:
         if self._ending is not None:
             await asyncio.wait((self._ending,))
         await self._clean_up()
@@ -77,8 +82,7 @@ class AiohttpWorker(LoopWorker):
         await self._clean_up()
 
     async def _wait_until_served(self, seconds: float) -> None:
-        with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._served.wait(), seconds)
+        await asyncio.wait((self._served,), timeout=seconds)
 
     async def _clean_up(self) -> None:
         """`on_cleanup`, after handlers that still run were waited for and cancelled."""

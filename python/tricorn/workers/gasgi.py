@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tricorn.gateway import agents, asgi, observe_asgi, stand_in
 from tricorn.gateway.lifespan import Lifespan
-from tricorn.workers.loops import LoopWorker
+from tricorn.workers.loops import SHUTDOWN_REST, LoopWorker
 
 if TYPE_CHECKING:
     from tricorn.workers.native import AsgiGateway
@@ -19,12 +20,12 @@ class AsgiWorker(LoopWorker):
 
     _lifespan: Lifespan
 
-    async def start_up(self) -> None:
-        self._lifespan = Lifespan(self.wsgi, self.cfg.asgi_lifespan, self.log)
-        await self._lifespan.startup()
+    def start_up(self) -> bool:
+        self._lifespan = Lifespan(self.wsgi, self.loop, self.cfg.asgi_lifespan, self.log)
+        return self._lifespan.startup(self.wait)
 
-    async def shut_down(self) -> None:
-        await self._lifespan.shutdown()
+    def shut_down(self) -> bool:
+        return self._lifespan.shutdown(partial(self.wait, rest=SHUTDOWN_REST))
 
     def make_gateway(self) -> AsgiGateway:
         before, after = observe_asgi.callbacks(self, self.cfg, self.log)

@@ -15,7 +15,7 @@ import asyncio
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tricorn import offloading, workers
@@ -46,8 +46,8 @@ class LoopWorker(Worker):
     """Loop time when `graceful_timeout` will be over; None: the worker was not told to leave."""
     _farewell: Farewell | None = None
     """While WebSockets are told that the worker leaves."""
-    _at_once: asyncio.Event
-    """Set when nothing is to be waited for any longer."""
+    _at_once: asyncio.Future[None]
+    """Done when nothing is to be waited for any longer."""
 
     @classmethod
     def at_once(cls, config: Config) -> int:
@@ -68,11 +68,13 @@ class LoopWorker(Worker):
     def import_shared(cls, config: Config) -> None:
         event_loop.import_loop(workers.loop_of(cls.alias, config))
 
-    async def start_up(self) -> None:
-        """What the application wants to do before its first request; a failure ends the boot."""
+    def start_up(self) -> bool:
+        """What the application wants to do before its first request; a failure ends the boot. False: the worker leaves."""
+        return True
 
-    async def shut_down(self) -> None:
-        """What it wants to do after its last one. Called if `start_up` returned."""
+    def shut_down(self) -> bool:
+        """What it wants to do after its last one, if it has started up. False: it did not end in time."""
+        return True
 
     @abstractmethod
     def make_gateway(self) -> Any:
@@ -87,7 +89,7 @@ class LoopWorker(Worker):
         kind = workers.loop_of(self.alias, self.cfg)
         self._loop = EventLoop(kind, self.log, self.made_loop)
         self.log.debug("Using event loop: %s", "that of the application" if self.made_loop else kind)
-        self._at_once = asyncio.Event()
+        self._at_once = self.loop.create_future()
         offloading.set_threads(self.spec.config.offload_threads)
         offloading.count_on(Scoreboard(self.spec.page))
 
@@ -96,8 +98,7 @@ class LoopWorker(Worker):
             self._end()
 
     def start_application(self) -> None:
-        assert self._loop is not None
-        self._started = self._loop.run(self._within_patience(self.start_up(), 0.0))
+        self._started = self.start_up()
         if not self._started:
             self.log.warning("The application's startup is given up, since the worker leaves")
 
@@ -126,18 +127,17 @@ class LoopWorker(Worker):
             self._loop.call(function, *arguments)
 
     def serve(self, core: Core, gateway: Any) -> None:
-        assert self._loop is not None
         try:
-            self._loop.run(self._serve_in_loop(core, gateway))
+            self._serve_in_loop(core, gateway)
         finally:
             self._end()
 
-    async def _serve_in_loop(self, core: Core, gateway: Any) -> None:
+    def _serve_in_loop(self, core: Core, gateway: Any) -> None:
         from tricorn.workers.native import LoopClock, LoopServer
 
         assert self._loop is not None
-        done = asyncio.Event()
-        server = self._server = LoopServer(core, gateway, done.set)
+        done: asyncio.Future[None] = self.loop.create_future()
+        server = self._server = LoopServer(core, gateway, partial(done.set_result, None))
         watch.listen(core, server.late_call)
         server.sample_with(waiting.samples, roll.roll)
         for descriptor in server.descriptors:
@@ -146,12 +146,12 @@ class LoopWorker(Worker):
         if self.leaving:
             self._leave()
         try:
-            await done.wait()
+            self._loop.run(done)
         finally:
             for descriptor in server.descriptors:
                 self.loop.remove_reader(descriptor)
         try:
-            await self._wait_for_calls(server)
+            self._wait_for_calls(server, self._loop)
         finally:
             self._server = None
             if self._farewell is not None:
@@ -162,12 +162,16 @@ class LoopWorker(Worker):
         """In the loop, after each signal that asks for it."""
         if self._deadline is None:
             self._deadline = self.loop.time() + self._patience()
-            self.loop.call_at(self._deadline, self._at_once.set)
+            self.loop.call_at(self._deadline, self._hurry)
         if self.quick:
-            self._at_once.set()
+            self._hurry()
         if self._server is not None:
             code = SERVICE_RESTART if Scoreboard(self.spec.page).replaced else GOING_AWAY
             self._say_goodbye(self._server, code)
+
+    def _hurry(self) -> None:
+        if not self._at_once.done():
+            self._at_once.set_result(None)
 
     def _say_goodbye(self, server: LoopServer, code: int) -> None:
         """To WebSockets, one after another: clients that come back in the same moment are a burst for other workers."""
@@ -187,22 +191,16 @@ class LoopWorker(Worker):
         is_orphan = os.getppid() != self.ppid or self.fds.has_no_arbiter()
         return max(graceful - ORPHANS_REST, graceful / 2) if is_orphan else graceful
 
-    async def _wait_for_calls(self, server: LoopServer) -> None:
+    def _wait_for_calls(self, server: LoopServer, loop: EventLoop) -> None:
         """Background work after replies: waited for, and then cancelled."""
-        while server.running() and not await self._is_hurried():
-            pass
+        while server.running() and not self._at_once.done():
+            loop.run(self._at_once, timeout=TICK)
         if count := server.running():
             self.log.warning("Cancelled, since the worker leaves: calls that had not ended: %d", count)
             server.cancel_all()
             for _ in range(round(CANCELLED_REST / TICK)):
                 if server.running():
-                    await asyncio.sleep(TICK)
-
-    async def _is_hurried(self) -> bool:
-        """Whether nothing is to be waited for any longer; after a tick, or as soon as it is so."""
-        with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._at_once.wait(), TICK)
-        return self._at_once.is_set()
+                    loop.run(timeout=TICK)
 
     def _end(self) -> None:
         """The application's shutdown, whatever came before; then there is no loop any more."""
@@ -210,7 +208,7 @@ class LoopWorker(Worker):
         assert loop is not None
         self._started = False
         try:
-            if started and not loop.run(self._within_patience(self.shut_down(), SHUTDOWN_REST)):
+            if started and not self.shut_down():
                 self.log.warning("The application's shutdown did not end in time, and is cancelled")
         except (Exception, SystemExit):
             self.log.exception("Exception while the application shut down")
@@ -218,19 +216,25 @@ class LoopWorker(Worker):
             self._loop = None
             loop.close()
 
-    async def _within_patience(self, coroutine: Coroutine[Any, Any, None], patience: float) -> bool:
-        """Waits for it; when nothing is to be waited for any longer, so many seconds more. Whether it has ended."""
-        task = asyncio.ensure_future(coroutine)
-        hurry = asyncio.ensure_future(self._at_once.wait())
-        await asyncio.wait((task, hurry), return_when=asyncio.FIRST_COMPLETED)
-        hurry.cancel()
-        if not task.done() and patience:
-            await asyncio.wait((task,), timeout=patience)
-        if task.done():
+    def complete(self, coroutine: Coroutine[Any, Any, None], rest: float = 0.0) -> bool:
+        """Runs what the application has to do in a task, as `wait` does; raises what that raises."""
+        task = self.loop.create_task(coroutine)
+        if self.wait(task, rest=rest):
             task.result()
             return True
         task.cancel()
         return False
+
+    def wait(self, *futures: asyncio.Future[Any], timeout: float | None = None, rest: float = 0.0) -> bool:
+        """Waits for one of these, or for so many seconds; when nothing is to be waited for any longer, for `rest` seconds.
+
+        Whether one of them is done. The worker itself has no tasks, which the application could end.
+        """
+        assert self._loop is not None
+        self._loop.run(*futures, self._at_once, timeout=timeout)
+        if rest and self._at_once.done():
+            self._loop.run(*futures, timeout=rest if timeout is None else min(rest, timeout))
+        return any(future.done() for future in futures)
 
 
 TICK = 0.02

@@ -37,22 +37,22 @@ def log() -> Log:
     return Log()
 
 
-def live(application: Any, log: Log, mode: str = "auto") -> Lifespan:
-    """A whole life: startup, a request's worth of time, shutdown."""
-
-    async def main() -> Lifespan:
-        lifespan = Lifespan(application, mode, log)
-        await lifespan.startup()
-        await asyncio.sleep(0)
-        await lifespan.shutdown()
-        return lifespan
-
+def live(application: Any, log: Log, mode: str = "auto", serve: Any = None) -> Lifespan:
+    """A whole life: startup, a request's worth of time (or `serve`), shutdown."""
     loop = asyncio.new_event_loop()
-    task = loop.create_task(main())
+
+    def wait(*futures: asyncio.Future[Any], timeout: float | None = None) -> bool:
+        first = asyncio.FIRST_COMPLETED
+        return bool(loop.run_until_complete(asyncio.wait(futures, timeout=timeout, return_when=first))[0])
+
+    lifespan = Lifespan(application, loop, mode, log)
     try:
-        return loop.run_until_complete(task)
+        assert lifespan.startup(wait)
+        loop.run_until_complete((serve or (lambda: asyncio.sleep(0)))())
+        assert lifespan.shutdown(wait)
+        loop.run_until_complete(asyncio.sleep(0))
+        return lifespan
     finally:
-        task.exception()  # seen: else asyncio complains of a SystemExit whenever the task is collected
         loop.close()
 
 

@@ -9,18 +9,24 @@ import selectors
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import closing
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from tricorn import forked
 from tricorn.workers.event_loop import EventLoop
 
+T = TypeVar("T")
+
 
 class Log:
     def __init__(self) -> None:
         self.errors: list[str] = []
+        self.warnings: list[str] = []
+
+    def warning(self, text: str) -> None:
+        self.warnings.append(text)
 
     def error(self, text: str, *arguments: object, exc_info: object = None) -> None:
         self.errors.append(text % arguments)
@@ -34,6 +40,12 @@ def turns(request: pytest.FixtureRequest) -> Iterator[EventLoop]:
     yield made
     if not made.loop.is_closed():
         made.close()
+
+
+def run(turns: EventLoop, coroutine: Coroutine[Any, Any, T]) -> T:
+    task = turns.loop.create_task(coroutine)
+    turns.run(task)
+    return task.result()
 
 
 def errors(turns: EventLoop) -> list[str]:
@@ -60,7 +72,7 @@ def test_it_has_the_time_of_its_kind(turns: EventLoop) -> None:
     before = type(turns.loop).time(turns.loop)
     assert before <= turns.loop.time() <= type(turns.loop).time(turns.loop)
     begun = turns.loop.time()
-    turns.run(asyncio.sleep(0.01))
+    run(turns, asyncio.sleep(0.01))
     assert turns.loop.time() - begun > 0.009, "uvloop's has milliseconds"
 
 
@@ -84,7 +96,7 @@ def test_a_selector_of_another_kind_tells_its_waits_as_well() -> None:
     turns = EventLoop("asyncio", log, (loop, frozenset(forked.epolls())))
     with closing(turns):
         turns.keep_time(clock)
-        assert turns.run(give("taken")) == "taken"
+        assert run(turns, give("taken")) == "taken"
     assert told[0] == "begin"
     assert "waits" in told
 
@@ -110,7 +122,7 @@ def test_callbacks_are_called_soon_in_order_with_their_arguments_and_contexts(tu
         variable.set("later")
         await asyncio.sleep(0)
 
-    turns.run(soon())
+    run(turns, soon())
     assert called == [("own",), (1, None, "other's"), ((2,), "own")]
     call_soon: Any = turns.loop.call_soon
     for wrong in (call_soon, lambda: call_soon(call, what=1)):
@@ -126,17 +138,17 @@ def test_a_loop_that_is_closed_or_debugged_checks_who_calls(turns: EventLoop) ->
         with pytest.raises(RuntimeError, match="Non-thread-safe"):
             await asyncio.to_thread(loop.call_soon, print)
 
-    turns.run(elsewhere())
+    run(turns, elsewhere())
     turns.close()
     with pytest.raises(RuntimeError, match="closed"):
         turns.loop.call_soon(print)
 
 
 def test_a_turn_has_a_result(turns: EventLoop) -> None:
-    assert turns.run(give(5)) == 5
+    assert run(turns, give(5)) == 5
     with pytest.raises(ValueError, match="no"):
-        turns.run(fail(ValueError("no")))
-    assert turns.run(give(6)) == 6
+        run(turns, fail(ValueError("no")))
+    assert run(turns, give(6)) == 6
 
 
 def test_tasks_go_on_with_the_next_turn(turns: EventLoop) -> None:
@@ -153,7 +165,7 @@ def test_tasks_go_on_with_the_next_turn(turns: EventLoop) -> None:
         await asyncio.sleep(0)
         return event, task
 
-    event, task = turns.run(begin())
+    event, task = run(turns, begin())
     assert seen == ["begun"]
     event.set()
     turns.run(task)
@@ -167,7 +179,7 @@ def test_a_task_that_ends_the_program_ends_itself(turns: EventLoop, error: BaseE
         await asyncio.wait([other])
         return repr(other.exception())
 
-    assert turns.run(main()) == repr(error)
+    assert run(turns, main()) == repr(error)
     assert errors(turns) == [f"{type(error).__name__} in the event loop, which goes on"]
 
 
@@ -177,16 +189,16 @@ def test_a_callback_may_call_sys_exit(turns: EventLoop) -> None:
         await asyncio.sleep(0.01)
         return "went on"
 
-    assert turns.run(main()) == "went on"
+    assert run(turns, main()) == "went on"
     assert errors(turns) == ["SystemExit in the event loop, which goes on"]
 
 
 def test_a_turn_that_exits_itself_raises(turns: EventLoop) -> None:
     with pytest.raises(SystemExit) as caught:
-        turns.run(fail(SystemExit(7)))
+        run(turns, fail(SystemExit(7)))
     assert caught.value.code == 7
     assert errors(turns) == []
-    assert turns.run(give(1)) == 1
+    assert run(turns, give(1)) == 1
 
 
 def test_who_stops_the_loop_stops_nothing(turns: EventLoop) -> None:
@@ -195,7 +207,7 @@ def test_who_stops_the_loop_stops_nothing(turns: EventLoop) -> None:
         await asyncio.sleep(0.01)
         return "went on"
 
-    assert turns.run(main()) == "went on"
+    assert run(turns, main()) == "went on"
 
 
 def test_a_signal_is_handled_while_the_loop_waits(turns: EventLoop) -> None:
@@ -217,7 +229,7 @@ def test_a_signal_is_handled_while_the_loop_waits(turns: EventLoop) -> None:
     before = signal.getsignal(signal.SIGUSR1)
     old = signal.set_wakeup_fd(turns.wakeup_fd, warn_on_full_buffer=False)
     try:
-        turns.run(main())
+        run(turns, main())
     finally:
         signal.set_wakeup_fd(old)
         signal.signal(signal.SIGUSR1, before)
@@ -226,7 +238,7 @@ def test_a_signal_is_handled_while_the_loop_waits(turns: EventLoop) -> None:
 
 def test_wakeups_between_turns_are_forgotten_in_the_next_one(turns: EventLoop) -> None:
     os.write(turns.wakeup_fd, b"x" * 2000)
-    turns.run(asyncio.sleep(0.05))
+    run(turns, asyncio.sleep(0.05))
     with pytest.raises(BlockingIOError):
         os.read(turns._reader, 1)
 
@@ -245,7 +257,7 @@ def test_tasks_that_are_left_are_cancelled_at_the_end(turns: EventLoop) -> None:
         main.task = asyncio.ensure_future(wait_for_ever())  # type: ignore[attr-defined]
         await asyncio.sleep(0)
 
-    turns.run(main())
+    run(turns, main())
     turns.close()
     assert seen == ["cancelled"]
     assert turns.loop.is_closed()
@@ -266,7 +278,7 @@ def test_a_task_that_will_not_end_is_not_waited_for(turns: EventLoop) -> None:
         await asyncio.sleep(0)
 
     kept: list[Any] = []
-    turns.run(main())
+    run(turns, main())
     turns.close()
     assert seen == ["ignored"]
     kept.pop()._log_destroy_pending = False
@@ -287,6 +299,6 @@ def test_generators_are_closed_at_the_end(turns: EventLoop) -> None:
         kept.append(generator())
         await kept[0].__anext__()
 
-    turns.run(main())
+    run(turns, main())
     turns.close()
     assert seen == ["closed"]

@@ -28,7 +28,7 @@ class LoopServer:
 
     def __init__(self, core: Core, gateway: object, done: Callable[[], object]) -> None:
         self.core, self.done = core, done
-        self.loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_event_loop()
         self.pipe = os.pipe()
         self.descriptors = (self.pipe[0], self.pipe[0])
         core.note("serves")
@@ -81,7 +81,7 @@ class LoopClock:
         return wait
 
     def select(self, epoll: int, keys: dict[int, Any]) -> Callable[..., object]:
-        selector: Any = vars(asyncio.get_running_loop())["_selector"]
+        selector: Any = vars(asyncio.get_event_loop())["_selector"]
         return type(selector).select.__get__(selector)
 
 
@@ -95,11 +95,13 @@ def worker_class(core: Core, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[L
     class Noting(LoopWorker):
         alias = "asgi"
 
-        async def start_up(self) -> None:
+        def start_up(self) -> bool:
             core.note("start_up")
+            return True
 
-        async def shut_down(self) -> None:
+        def shut_down(self) -> bool:
             core.note("shut_down")
+            return True
 
         def make_gateway(self) -> Any:
             core.note("make_gateway")
@@ -194,7 +196,7 @@ def test_quit_while_calls_are_waited_for(core: Core, hire: Hire) -> None:
 
 
 def test_a_shutdown_that_does_not_end_is_cancelled(core: Core, hire: Hire, worker_class: Any) -> None:
-    async def shut_down(self: LoopWorker) -> None:
+    async def last_steps() -> None:
         core.note("shut_down")
         stop_by("QUIT")()
         try:
@@ -202,17 +204,17 @@ def test_a_shutdown_that_does_not_end_is_cancelled(core: Core, hire: Hire, worke
         finally:
             core.note("cancelled")
 
-    worker_class.shut_down = shut_down
+    worker_class.shut_down = lambda self: self.complete(last_steps(), 0.1)
     core.script = stop_by("TERM")
     assert hire(worker_class="asgi").worker.live() == 0
     assert core.notes[-4:] == ["shut_down", "stop", "cancelled", "close"]
 
 
 def test_a_shutdown_that_raises_is_logged(core: Core, hire: Hire, worker_class: Any) -> None:
-    async def shut_down(self: LoopWorker) -> None:
+    async def last_steps() -> None:
         raise OSError("disk full")
 
-    worker_class.shut_down = shut_down
+    worker_class.shut_down = lambda self: self.complete(last_steps())
     core.script = stop_by("TERM")
     assert hire(worker_class="asgi").worker.live() == 0
     assert core.notes[-1] == "close"
@@ -225,10 +227,10 @@ def test_a_startup_that_fails_is_a_failed_boot(
     worker_class: Any,
     error: BaseException,
 ) -> None:
-    async def start_up(self: LoopWorker) -> None:
+    async def first_steps() -> None:
         raise error
 
-    worker_class.start_up = start_up
+    worker_class.start_up = lambda self: self.complete(first_steps())
     arbiter = hire(worker_class="asgi")
     assert arbiter.worker.live() == 3
     (message,) = arbiter.heard()

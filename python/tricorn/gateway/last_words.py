@@ -1,0 +1,52 @@
+"""The reason in one line of what a traceback says in many.
+
+```text
+    + Exception Group Traceback (most recent call last):
+    |   File …                                                     Traceback (most recent call last):
+    | ExceptionGroup: unhandled errors (2 sub-exceptions)            File …
+    +-+---------------- 1 ----------------                         ValidationError: 1 validation error for Settings
+      | OSError: no database                                       database_url
+      +---------------- 2 ----------------                           Field required
+      | ValueError: no port
+      +------------------------------------
+```
+
+Frames are indented, and the exception's line follows them, before further lines of its text and its notes. Applications
+may send such a text without the exception: Starlette does so for a lifespan that fails.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import dropwhile
+
+_HEADER = "Traceback (most recent call last):"
+_GROUP = re.compile(r"^ *\+ Exception Group ", re.MULTILINE)
+_MARGIN = re.compile(r"^ *[|+] ", re.MULTILINE)
+_RULE = re.compile(r"^ *(\+-[+-]*)(?:| [\d.]+ -+)\n", re.MULTILINE)
+"""Between the members of a group, and around them; the first begins with `+-+`."""
+
+
+def last_words(text: str) -> str:
+    """The exception of a traceback, a group's with its members; of another text the last line."""
+    text = text.rstrip() + "\n"
+    first, *members = _RULE.split(text[_last_group(text) :])
+    if not members or members[-1].strip():  # no group, or one that was handled when another exception came
+        return _exception((members or [first])[-1])
+    found = [_exception(_MARGIN.sub("", first))]
+    for rule, member in zip(members[::2], members[1::2], strict=True):
+        if words := _exception(_MARGIN.sub("", member)):
+            found += [": " if rule.startswith("+-+") else "; ", words]
+    return "".join(found)
+
+
+def _last_group(text: str) -> int:
+    return max((match.start() for match in _GROUP.finditer(text)), default=0)
+
+
+def _exception(text: str) -> str:
+    before, header, after = text.rpartition(_HEADER + "\n")
+    lines = [line for line in after.splitlines() if line.strip()]
+    if header:
+        lines = list(dropwhile(lambda line: line.startswith(" "), lines))[:1]
+    return lines[-1].strip() if lines else ""
