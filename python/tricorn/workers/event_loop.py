@@ -166,7 +166,8 @@ class EventLoop:
     async def _end_tasks(self) -> None:
         tasks = asyncio.all_tasks() - {asyncio.current_task(), self._root}
         for task in tasks:
-            task.cancel()
+            with suppress(RecursionError):  # tasks that wait for one another in a circle
+                task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=LAST_TASKS)
         with suppress(asyncio.TimeoutError):
