@@ -44,6 +44,13 @@ ASGI = (
     *("tricorn asgi -w 1", "tricorn asgi -w 1 --asgi-loop asyncio"),
     *(UVICORN, f"{GRANIAN} --no-ws", "fastpysgi", GUNICORN, "hypercorn --worker-class uvloop"),
 )
+# Frameworks under each loop, since their users choose between them.
+FRAMEWORKS = (
+    *("tricorn asgi -w 1", "tricorn asgi -w 1 --asgi-loop asyncio"),
+    *("uvicorn --loop uvloop --http httptools", "uvicorn --loop asyncio --http h11"),
+    *(f"granian --workers 1 --http 1 --no-ws --loop {loop}" for loop in ("uvloop", "asyncio")),
+    *(f"hypercorn --worker-class {loop}" for loop in ("uvloop", "asyncio")),
+)
 WEBSOCKET = (
     f"tricorn asgi -w 1 {PATIENT}",
     f"{UVICORN} --ws websockets",
@@ -70,7 +77,8 @@ def write_bodies() -> None:
 
 
 def _case(name: str, question: str, *words: str, servers: tuple[str, ...] = WSGI, app: str = "wsgi") -> Line:
-    return Line(name, question, f"benches.apps.{app}:app", servers, words)
+    module, _, attribute = app.partition(":")
+    return Line(name, question, f"benches.apps.{module}:{attribute or 'app'}", servers, words)
 
 
 LINES = [
@@ -86,6 +94,18 @@ LINES = [
     _case("preloaded", "four workers, forked after the application was loaded: what they weigh", servers=PRELOADED),
     _case("asgi-hello", "13 bytes, keep-alive, no framework", servers=ASGI, app="asgi"),
     _case("asgi-post-10k", "POST of 10 KB, sent back", "--path", "/echo", *JSON, servers=ASGI, app="asgi"),
+    *(
+        _case(name, question, "--path", path, servers=FRAMEWORKS, app=app)
+        for name, question, path, app in (
+            ("fastapi-def", "JSON from a FastAPI endpoint in a thread", "/def", "fastapi"),
+            ("fastapi-async", "JSON from a FastAPI endpoint on the loop", "/async", "fastapi"),
+            ("starlette", "JSON through Starlette", "/", "starlette"),
+            ("starlette-middlewares", "the same through three middlewares", "/", "starlette:behind_middlewares"),
+            ("starlette-stream", "100 chunks of 1 KiB from a StreamingResponse", "/stream", "starlette"),
+            ("django-async", "JSON from a coroutine view of Django", "/async", "django"),
+            ("django-def", "JSON from a view in a thread", "/def", "django"),
+        )
+    ),
     *(
         _case(
             f"ws-{name}{'-deflate' * deflate}",

@@ -32,11 +32,12 @@ def last_words(text: str) -> str:
     text = text.rstrip() + "\n"
     first, *members = _RULE.split(text[_last_group(text) :])
     if not members or members[-1].strip():  # no group, or one that was handled when another exception came
-        return _exception((members or [first])[-1])
-    found = [_exception(_MARGIN.sub("", first))]
+        lines = _lines((members or [first])[-1])
+        return lines[0 if _HEADER in text else -1] if lines else ""
+    found = _lines(_MARGIN.sub("", first))[:1]
     for rule, member in zip(members[::2], members[1::2], strict=True):
-        if words := _exception(_MARGIN.sub("", member)):
-            found += [": " if rule.startswith("+-+") else "; ", words]
+        if lines := _lines(_MARGIN.sub("", member)):
+            found += [": " if rule.startswith("+-+") else "; ", lines[0]]
     return "".join(found)
 
 
@@ -44,9 +45,8 @@ def _last_group(text: str) -> int:
     return max((match.start() for match in _GROUP.finditer(text)), default=0)
 
 
-def _exception(text: str) -> str:
-    before, header, after = text.rpartition(_HEADER + "\n")
+def _lines(text: str) -> list[str]:
+    """From the exception's on, if this is a traceback."""
+    _, header, after = text.rpartition(_HEADER + "\n")
     lines = [line for line in after.splitlines() if line.strip()]
-    if header:
-        lines = list(dropwhile(lambda line: line.startswith(" "), lines))[:1]
-    return lines[-1].strip() if lines else ""
+    return list(dropwhile(lambda line: line.startswith(" "), lines)) if header else lines

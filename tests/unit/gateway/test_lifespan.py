@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import re
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -120,6 +122,24 @@ class TestAStartupThatFails:
         assert str(caught.value) == "The application failed to start: OSError: no database"
         assert caught.value.details == "Traceback:\n  File\nOSError: no database\n"
 
+    @pytest.mark.parametrize("kind", ["ExceptionGroup", "BaseExceptionGroup"])
+    def test_of_a_group_with_its_members(self, mode: str, kind: str, log: Log) -> None:
+        """Starlette sends the traceback, whose last line is a rule."""
+
+        async def application(scope: Scope, receive: Receive, send: Send) -> None:
+            await receive()
+            try:
+                raise group(kind)
+            except BaseException:
+                await send({"type": "lifespan.startup.failed", "message": traceback.format_exc()})
+                raise
+
+        with pytest.raises(BootError) as caught:
+            live(application, log, mode)
+        assert str(caught.value) == f"The application failed to start: {WORDS[kind]}"
+        assert "| OSError: no database" in caught.value.details
+        assert log.at("error", "warning") == []
+
     def test_without_words(self, mode: str, log: Log) -> None:
         with pytest.raises(BootError, match="failed to start: it gave no reason"):
             live(Ordinary(startup="failed"), log, mode)
@@ -142,6 +162,25 @@ class TestAStartupThatFails:
         with pytest.raises(SystemExit) as caught:
             live(application, log, mode)
         assert caught.value.code == 9
+
+
+def group(kind: str) -> BaseException:
+    found = getattr(builtins, kind, None)
+    if found is None:
+        pytest.skip("groups came with Python 3.11")
+    members = [OSError("no database"), KeyboardInterrupt() if kind.startswith("Base") else ValueError("no port\nat all")]
+    made: BaseException = found("unhandled errors in a TaskGroup", members)
+    return made
+
+
+WORDS = {
+    "ExceptionGroup": (
+        "ExceptionGroup: unhandled errors in a TaskGroup (2 sub-exceptions): OSError: no database; ValueError: no port"
+    ),
+    "BaseExceptionGroup": (
+        "BaseExceptionGroup: unhandled errors in a TaskGroup (2 sub-exceptions): OSError: no database; KeyboardInterrupt"
+    ),
+}
 
 
 async def does_not_know_it(scope: Scope, receive: Receive, send: Send) -> None:
@@ -176,6 +215,50 @@ class TestNotSpoken:
     def test_on_insists(self, application: Any, reason: str, log: Log) -> None:
         with pytest.raises(BootError, match=rf"failed to start \(asgi_lifespan is on\): .*{reason}"):
             live(application, log, "on")
+
+
+    @pytest.mark.parametrize("kind", ["ExceptionGroup", "BaseExceptionGroup"])
+    def test_a_group_is_told_with_its_members(self, kind: str, log: Log) -> None:
+        async def application(scope: Scope, receive: Receive, send: Send) -> None:
+            await receive()
+            raise group(kind)
+
+        with pytest.raises(BootError) as caught:
+            live(application, log, "on")
+        assert str(caught.value) == f"The application failed to start (asgi_lifespan is on): {WORDS[kind]}"
+        live(application, log)
+        (text,) = log.at("warning")
+        assert "served without lifespan" in text
+        assert "| OSError: no database" in text
+
+
+class TestWhileItServes:
+    @pytest.mark.parametrize("kind", ["ExceptionGroup", "BaseExceptionGroup"])
+    def test_an_exception_is_logged(self, kind: str, log: Log) -> None:
+        event = asyncio.Event()
+
+        async def application(scope: Scope, receive: Receive, send: Send) -> None:
+            await receive()
+            await send({"type": "lifespan.startup.complete"})
+            await event.wait()
+            raise group(kind)
+
+        async def serve() -> None:
+            event.set()
+            await asyncio.sleep(0.01)
+
+        live(application, log, serve=serve)
+        (text,) = log.at("error")
+        assert text.startswith(f"Exception in the application's lifespan {kind}")
+
+    def test_who_cancels_it_is_told(self, log: Log) -> None:
+        async def serve() -> None:
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+            await asyncio.sleep(0.01)
+
+        live(Ordinary(), log, serve=serve)
+        assert log.at("warning") == ["The application cancelled its lifespan; the worker goes on serving without it"]
 
 
 class TestTheEnd:

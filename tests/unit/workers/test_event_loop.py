@@ -201,6 +201,11 @@ def test_a_turn_that_exits_itself_raises(turns: EventLoop) -> None:
     assert run(turns, give(1)) == 1
 
 
+def warnings(turns: EventLoop) -> list[str]:
+    log: Any = turns._log
+    return log.warnings
+
+
 def test_who_stops_the_loop_stops_nothing(turns: EventLoop) -> None:
     async def main() -> str:
         asyncio.get_running_loop().stop()
@@ -208,6 +213,84 @@ def test_who_stops_the_loop_stops_nothing(turns: EventLoop) -> None:
         return "went on"
 
     assert run(turns, main()) == "went on"
+    assert warnings(turns) == ["The application stopped the event loop; the worker goes on running it"]
+
+
+def test_a_turn_ends_with_its_first_future_or_in_time_and_leaves_nothing_behind(turns: EventLoop) -> None:
+    first, second = turns.loop.create_future(), turns.loop.create_future()
+
+    def both() -> None:
+        first.set_result(None)
+        second.set_result(None)
+
+    turns.loop.call_soon(both)
+    turns.run(first, second)
+    assert run(turns, give(1)) == 1
+    turns.run(turns.loop.create_future(), timeout=0.01)
+    turns.run(timeout=0.01)
+    turns.run(first)  # is done
+    assert run(turns, give(2)) == 2
+    assert warnings(turns) == []
+
+
+class TestTheRoot:
+    """`asyncio.run` runs a program's main task: libraries look for it."""
+
+    def test_it_is_found_as_a_programs_main_task_is(self, turns: EventLoop) -> None:
+        from anyio._backends._asyncio import find_root_task
+
+        async def find() -> asyncio.Task[Any]:
+            return find_root_task()
+
+        root = run(turns, find())
+        assert root is run(turns, find()), "in each turn"
+        assert root in asyncio.all_tasks(turns.loop)
+        assert asyncio.all_tasks(turns.loop) == {root}, "and the worker has no other"
+
+    def test_it_ends_last(self, turns: EventLoop) -> None:
+        ended: list[str] = []
+
+        async def wait_for_ever() -> None:
+            await asyncio.Event().wait()
+
+        (root,) = asyncio.all_tasks(turns.loop)
+        root.add_done_callback(lambda _: ended.append("root"))
+        turns.loop.create_task(wait_for_ever()).add_done_callback(lambda _: ended.append("other"))
+        turns.run(timeout=0.01)
+        turns.close()
+        assert ended == ["other", "root"]
+        assert warnings(turns) == []
+
+    def test_who_cancels_all_tasks_ends_all_but_the_turn(self, turns: EventLoop) -> None:
+        async def wait_for_ever() -> None:
+            await asyncio.Event().wait()
+
+        async def cancel() -> int:
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in others:
+                task.cancel()
+            ended = await asyncio.gather(*others, return_exceptions=True)
+            await asyncio.sleep(0.01)
+            return len(ended)
+
+        turns.loop.create_task(wait_for_ever())
+        assert run(turns, cancel()) == 2, "the root ends, and who waits for it goes on"
+        assert warnings(turns) == ["The application cancelled all tasks of the event loop; the worker goes on serving"]
+        assert len(asyncio.all_tasks(turns.loop)) == 1, "it is made anew"
+        assert run(turns, give(1)) == 1
+
+    def test_tasks_that_wait_for_one_another_in_a_circle_do_not_hold_up_the_end(self, turns: EventLoop) -> None:
+        tasks: list[asyncio.Task[Any]] = []
+
+        async def wait_for(index: int) -> None:
+            await tasks[index]
+
+        tasks += [turns.loop.create_task(wait_for(1)), turns.loop.create_task(wait_for(0))]
+        turns.run(timeout=0.01)
+        turns.close()
+        assert turns.loop.is_closed()
+        for task in tasks:
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
 
 
 def test_a_signal_is_handled_while_the_loop_waits(turns: EventLoop) -> None:
