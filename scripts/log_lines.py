@@ -76,7 +76,7 @@ CARRIED: dict[str, tuple[str, ...]] = {
     "workers/base.py:Worker._run_core": (),  # the core's, below
     "workers/base.py:Worker.notice": (),
     "workers/boot_failure.py:write": ("workers/boot_failure.py:sentence",),
-    "workers/gaiohttp.py:AiohttpWorker.start_up": (),  # aiohttp's own words
+    "workers/gaiohttp.py:AiohttpWorker._set_up": (),  # aiohttp's own words
     "workers/green.py:GreenWorker._refused": ("green/database.py:sentence",),
     "workers/green.py:Notices.debug": (),
     "workers/green.py:Notices.info": (),

@@ -1,4 +1,4 @@
-"""The reason in one line of what a traceback says in many.
+"""One line that says what a traceback is about: the exception, and for a group its members.
 
 ```text
     + Exception Group Traceback (most recent call last):
@@ -11,8 +11,8 @@
       +------------------------------------
 ```
 
-Frames are indented, and the exception's line follows them, before further lines of its text and its notes. Applications
-may send such a text without the exception: Starlette does so for a lifespan that fails.
+Frames are indented. The line of the exception follows them, before further lines of its message and its notes. Text is
+what the server has: Starlette sends the traceback of a lifespan that fails as the message of `lifespan.startup.failed`.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _HEADER = "Traceback (most recent call last):"
 _GROUP = re.compile(r"^ *\+ Exception Group ", re.MULTILINE)
 _MARGIN = re.compile(r"^ *[|+] ", re.MULTILINE)
 _RULE = re.compile(r"^ *(\+-[+-]*)(?:| [\d.]+ -+)\n", re.MULTILINE)
-"""Between the members of a group, and around them; the first begins with `+-+`."""
+"""A line before, between and after the members of a group; the first one begins with `+-+`."""
 
 
 def last_words(text: str) -> str:
-    """The exception of a traceback, a group's with its members; of another text the last line."""
+    """Returns the exception of a traceback, for a group with its members; for any other text the last line."""
     text = text.rstrip() + "\n"
     first, *members = _RULE.split(text[_last_group(text) :])
-    if not members or members[-1].strip():  # no group, or one that was handled when another exception came
+    if not members or members[-1].strip():  # no group, or another exception was raised while it was handled
         lines = _lines((members or [first])[-1])
         return lines[0 if _HEADER in text else -1] if lines else ""
     found = _lines(_MARGIN.sub("", first))[:1]
@@ -46,7 +46,7 @@ def _last_group(text: str) -> int:
 
 
 def _lines(text: str) -> list[str]:
-    """From the exception's on, if this is a traceback."""
+    """Returns the lines from that of the exception on, if this is a traceback."""
     _, header, after = text.rpartition(_HEADER + "\n")
     lines = [line for line in after.splitlines() if line.strip()]
     return list(dropwhile(lambda line: line.startswith(" "), lines)) if header else lines

@@ -28,9 +28,10 @@ LAST_STEPS = 1.0
 
 
 class Lifespan:
-    """`startup` and `shutdown` run `loop`, which runs the requests, by a `wait`. `mode` is the setting `asgi_lifespan`.
+    """The lifespan call of an application. `mode` is the setting `asgi_lifespan`.
 
-    `wait(*futures, timeout=None)` returns when one of them is done, and False if it returns earlier.
+    `startup` and `shutdown` run the event loop of the requests by `wait(*futures, timeout=None)`, which returns whether
+    one of the futures is done.
     """
 
     def __init__(
@@ -51,10 +52,13 @@ class Lifespan:
         self._is_idle: asyncio.Future[None] = loop.create_future()
         """The application asks for an event after the last one."""
         self._is_needed = True
-        """False: whoever cancels the call now is the server."""
+        """False once the server itself may cancel the call."""
 
     def startup(self, wait: Callable[..., bool]) -> bool:
-        """Whether the application is ready: False, if `wait` has given up. Raises BootError or SystemExit if it cannot be."""
+        """Returns whether the application is ready; False: `wait` gave up first.
+
+        Raises BootError if the startup failed, and SystemExit if the application raised that.
+        """
         if self._mode == "off":
             return True
         self._task = self._loop.create_task(self._call(), name="lifespan")
@@ -75,7 +79,7 @@ class Lifespan:
         return True
 
     def shutdown(self, wait: Callable[..., bool]) -> bool:
-        """Whether the application has shut down, or has nothing to say to that. What goes wrong is logged."""
+        """Returns whether the application has shut down, or does not speak the protocol. Errors are logged."""
         self._is_needed = False
         if self._task is None or self._task.done() or self._startup.answer is None:
             return True

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tricorn import brought, forked
-from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode, TricornError, shown
+from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode, shown
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.record import Record
 from tricorn.unpatched import os
@@ -223,7 +223,7 @@ class Worker(Contract, ABC):
         except BaseException as error:
             if self._status is None:
                 self.give_up()
-                if not isinstance(error, (Exception, SystemExit)):
+                if not boot_failure.is_failure(error):
                     raise
                 return self._boot_failed(error)
             if not isinstance(error, SystemExit):  # of a derived class, when it has served
@@ -237,9 +237,9 @@ class Worker(Contract, ABC):
             return self._failed(ExitCode.WORKER_BOOT, reason)
         return self._status
 
-    def _boot_failed(self, error: Exception | SystemExit) -> int:
+    def _boot_failed(self, error: BaseException) -> int:
         """In an exception handler."""
-        reason = str(error) if isinstance(error, TricornError) else f"{type(error).__name__}: {error}"
+        reason = boot_failure.reason(error)
         if self.spec.once.claim(reason):
             boot_failure.write(self, error)
         status = ExitCode.APP_LOAD if isinstance(error, AppImportError) else ExitCode.WORKER_BOOT

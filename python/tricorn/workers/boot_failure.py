@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tricorn.errors import AppImportError, TricornError, of_the_application, shown
+from tricorn.gateway.last_words import last_words
 from tricorn.unpatched import os
 
 if TYPE_CHECKING:
@@ -12,6 +13,20 @@ if TYPE_CHECKING:
 
 NO_MODULE = "Could not import %r: %s in %s, nor elsewhere on sys.path. Check the name, chdir and pythonpath."
 EXIT = "The application called sys.exit(%r) while it was loaded"
+
+
+def is_failure(error: BaseException) -> bool:
+    """Returns whether the boot failed, and is not interrupted. A `BaseExceptionGroup` is not an `Exception`."""
+    return isinstance(error, Exception | SystemExit) or hasattr(error, "exceptions")
+
+
+def reason(error: BaseException) -> str:
+    """Returns one line for the arbiter, for a group with its members."""
+    import traceback
+
+    if isinstance(error, TricornError):
+        return str(error)
+    return last_words("".join(traceback.format_exception(error)))
 
 
 def sentence(error: BaseException, uri: str) -> str:
@@ -28,7 +43,7 @@ def sentence(error: BaseException, uri: str) -> str:
             return ""
 
 
-def write(worker: Worker, error: Exception | SystemExit) -> None:
+def write(worker: Worker, error: BaseException) -> None:
     """In an exception handler."""
     log = worker.log
     if text := sentence(error, worker.app.app_uri):

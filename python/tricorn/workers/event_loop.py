@@ -29,9 +29,9 @@ class EventLoop:
     It is the current one as soon as it is made, for modules that ask for it while they are imported. It runs from turn
     to turn (`run`); tasks that are under way between two turns go on with the next one.
 
-    The worker itself has one task, the root, which lives as long as the loop. `run_until_complete` runs it in each turn,
-    as `asyncio.run` does with a program's main task. Libraries look for that task among all others: anyio's threads wait
-    for their next call until it ends. Whoever cancels all tasks of the loop ends this one, too, and it is made anew.
+    The worker has one task of its own, the root task, which lives as long as the loop. Each turn runs it by
+    `run_until_complete`, as `asyncio.run` runs the main task of a program. Libraries look for that task: anyio keeps
+    its idle threads until it ends. If the application cancels all tasks, the root task ends and is created again.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class EventLoop:
         asyncio.set_event_loop(self.loop)
         self._root, self._end = self._make_root()
         self._turn: object = None
-        """Stands for the call of `run` that is under way."""
+        """Identifies the current call of `run`."""
         self._reader, self.wakeup_fd = os.pipe()
         os.set_blocking(self._reader, False)
         os.set_blocking(self.wakeup_fd, False)
@@ -59,7 +59,7 @@ class EventLoop:
         """Runs the loop until one of these is done, or for so many seconds.
 
         `SystemExit` and `KeyboardInterrupt` leave a loop through whatever runs it. Here they are logged, and it
-        goes on. So it does after `loop.stop()` in the application.
+        goes on. `loop.stop()` in the application does not end the turn either.
         """
         turn = self._turn = object()
         is_over = False
@@ -67,7 +67,7 @@ class EventLoop:
         def end(_: object = None) -> None:
             nonlocal is_over
             is_over = True
-            if self._turn is turn:  # else it was late: another future has ended the turn
+            if self._turn is turn:  # not a late callback of a turn that another future has ended
                 self.loop.stop()
 
         timer = None if timeout is None else self.loop.call_later(timeout, end)
@@ -90,7 +90,7 @@ class EventLoop:
             timer.cancel()
 
     def _run_root(self) -> bool:
-        """Runs the loop until it is stopped; False: the root has ended."""
+        """Runs the loop until it is stopped (True), or until the root task ends (False)."""
         if self._root.done():
             self._root, self._end = self._make_root()
         try:
@@ -104,7 +104,7 @@ class EventLoop:
         return False
 
     def _make_root(self) -> tuple[asyncio.Task[None], asyncio.Future[None]]:
-        """And what it waits for."""
+        """Creates the root task and the future that ends it."""
         end: asyncio.Future[None] = self.loop.create_future()
         return self.loop.create_task(_until(end), name="tricorn"), end
 
@@ -150,7 +150,7 @@ class EventLoop:
         ending = self.loop.create_task(self._end_tasks())
         try:
             self.run(ending)
-            # The last one: what waits for its end may have served the others until now.
+            # Last, since the other tasks may have needed what ends with it, such as threads.
             self._end.set_result(None)
             self.run(self._root)
         finally:

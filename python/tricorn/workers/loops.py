@@ -69,11 +69,11 @@ class LoopWorker(Worker):
         event_loop.import_loop(workers.loop_of(cls.alias, config))
 
     def start_up(self) -> bool:
-        """What the application wants to do before its first request; a failure ends the boot. False: the worker leaves."""
+        """Starts the application up. Raises if that fails; False: the worker leaves before it is complete."""
         return True
 
     def shut_down(self) -> bool:
-        """What it wants to do after its last one, if it has started up. False: it did not end in time."""
+        """Shuts the application down, after its last request and only if it has started up. False: not in time."""
         return True
 
     @abstractmethod
@@ -217,7 +217,7 @@ class LoopWorker(Worker):
             loop.close()
 
     def complete(self, coroutine: Coroutine[Any, Any, None], rest: float = 0.0) -> bool:
-        """Runs what the application has to do in a task, as `wait` does; raises what that raises."""
+        """Runs a coroutine of the application in a task, and raises what it raises. Returns as `wait` does."""
         task = self.loop.create_task(coroutine)
         if self.wait(task, rest=rest):
             task.result()
@@ -226,9 +226,10 @@ class LoopWorker(Worker):
         return False
 
     def wait(self, *futures: asyncio.Future[Any], timeout: float | None = None, rest: float = 0.0) -> bool:
-        """Waits for one of these, or for so many seconds; when nothing is to be waited for any longer, for `rest` seconds.
+        """Runs the loop until one of these is done, or for `timeout` seconds; returns whether one is.
 
-        Whether one of them is done. The worker itself has no tasks, which the application could end.
+        Once nothing is to be waited for any longer (`_at_once`), it takes `rest` seconds at most. The worker waits in
+        this way, and not in tasks of its own, since an application may cancel all tasks of the loop.
         """
         assert self._loop is not None
         self._loop.run(*futures, self._at_once, timeout=timeout)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import builtins
 import re
 import traceback
 from collections.abc import Callable
@@ -13,6 +12,8 @@ from typing import Any
 import pytest
 from tricorn.errors import BootError
 from tricorn.gateway.lifespan import Lifespan
+
+from tests.harness import groups
 
 Scope, Receive, Send = dict[str, Any], Callable[..., Any], Callable[..., Any]
 
@@ -136,7 +137,7 @@ class TestAStartupThatFails:
 
         with pytest.raises(BootError) as caught:
             live(application, log, mode)
-        assert str(caught.value) == f"The application failed to start: {WORDS[kind]}"
+        assert str(caught.value) == f"The application failed to start: {PREFIX}{WORDS[kind]}"
         assert "| OSError: no database" in caught.value.details
         assert log.at("error", "warning") == []
 
@@ -165,21 +166,15 @@ class TestAStartupThatFails:
 
 
 def group(kind: str) -> BaseException:
-    found = getattr(builtins, kind, None)
-    if found is None:
-        pytest.skip("groups came with Python 3.11")
-    members = [OSError("no database"), KeyboardInterrupt() if kind.startswith("Base") else ValueError("no port\nat all")]
-    made: BaseException = found("unhandled errors in a TaskGroup", members)
-    return made
+    if kind == "ExceptionGroup":
+        return groups.ExceptionGroup("in a TaskGroup", [OSError("no database"), ValueError("no port\nat all")])
+    return groups.BaseExceptionGroup("in a TaskGroup", [OSError("no database"), KeyboardInterrupt()])
 
 
+PREFIX = "" if groups.ExceptionGroup.__module__ == "builtins" else f"{groups.ExceptionGroup.__module__}."
 WORDS = {
-    "ExceptionGroup": (
-        "ExceptionGroup: unhandled errors in a TaskGroup (2 sub-exceptions): OSError: no database; ValueError: no port"
-    ),
-    "BaseExceptionGroup": (
-        "BaseExceptionGroup: unhandled errors in a TaskGroup (2 sub-exceptions): OSError: no database; KeyboardInterrupt"
-    ),
+    "ExceptionGroup": "ExceptionGroup: in a TaskGroup (2 sub-exceptions): OSError: no database; ValueError: no port",
+    "BaseExceptionGroup": "BaseExceptionGroup: in a TaskGroup (2 sub-exceptions): OSError: no database; KeyboardInterrupt",
 }
 
 
@@ -216,7 +211,6 @@ class TestNotSpoken:
         with pytest.raises(BootError, match=rf"failed to start \(asgi_lifespan is on\): .*{reason}"):
             live(application, log, "on")
 
-
     @pytest.mark.parametrize("kind", ["ExceptionGroup", "BaseExceptionGroup"])
     def test_a_group_is_told_with_its_members(self, kind: str, log: Log) -> None:
         async def application(scope: Scope, receive: Receive, send: Send) -> None:
@@ -225,7 +219,7 @@ class TestNotSpoken:
 
         with pytest.raises(BootError) as caught:
             live(application, log, "on")
-        assert str(caught.value) == f"The application failed to start (asgi_lifespan is on): {WORDS[kind]}"
+        assert str(caught.value) == f"The application failed to start (asgi_lifespan is on): {PREFIX}{WORDS[kind]}"
         live(application, log)
         (text,) = log.at("warning")
         assert "served without lifespan" in text

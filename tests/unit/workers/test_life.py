@@ -13,6 +13,7 @@ from tricorn.record import replace
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import BootFailed, Ready, Retire
 
+from tests.harness import groups
 from tests.unit.workers.conftest import Arbiter, Core
 
 
@@ -206,6 +207,21 @@ def test_a_hook_that_fails_while_it_boots(name: str, core: Core, hire: Callable[
     arbiter = hire(**{name: (lambda server, worker: fail()) if name == "post_fork" else (lambda worker: fail())})
     assert arbiter.worker.live() == 3
     assert arbiter.heard() == [BootFailed(3, "LookupError: no database")]
+
+
+@pytest.mark.parametrize("kind", ["ExceptionGroup", "BaseExceptionGroup"])
+def test_a_boot_that_fails_with_a_group_is_told_with_its_members(
+    kind: str, core: Core, hire: Callable[..., Arbiter]
+) -> None:
+    def fail(worker: Worker) -> None:
+        last = KeyboardInterrupt() if kind.startswith("Base") else ValueError("no port")
+        raise getattr(groups, kind)("errors", [OSError("no database"), last])
+
+    arbiter = hire(post_worker_init=fail)
+    assert arbiter.worker.live() == 3
+    (failed,) = arbiter.heard()
+    assert isinstance(failed, BootFailed)
+    assert f"{kind}: errors (2 sub-exceptions): OSError: no database; " in failed.reason
 
 
 def test_a_hook_that_fails_at_the_end_changes_nothing(core: Core, hire: Callable[..., Arbiter]) -> None:
