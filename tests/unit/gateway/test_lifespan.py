@@ -167,14 +167,14 @@ class TestAStartupThatFails:
 
 def group(kind: str) -> BaseException:
     if kind == "ExceptionGroup":
-        return groups.ExceptionGroup("in a TaskGroup", [OSError("no database"), ValueError("no port\nat all")])
-    return groups.BaseExceptionGroup("in a TaskGroup", [OSError("no database"), KeyboardInterrupt()])
+        return groups.ExceptionGroup("of tasks", [OSError("no database"), ValueError("no port\nat all")])
+    return groups.BaseExceptionGroup("of tasks", [OSError("no database"), KeyboardInterrupt()])
 
 
 PREFIX = "" if groups.ExceptionGroup.__module__ == "builtins" else f"{groups.ExceptionGroup.__module__}."
 WORDS = {
-    "ExceptionGroup": "ExceptionGroup: in a TaskGroup (2 sub-exceptions): OSError: no database; ValueError: no port",
-    "BaseExceptionGroup": "BaseExceptionGroup: in a TaskGroup (2 sub-exceptions): OSError: no database; KeyboardInterrupt",
+    "ExceptionGroup": "ExceptionGroup: of tasks (2 sub-exceptions): OSError: no database; ValueError: no port",
+    "BaseExceptionGroup": "BaseExceptionGroup: of tasks (2 sub-exceptions): OSError: no database; KeyboardInterrupt",
 }
 
 
