@@ -7,6 +7,6 @@ import sys
 if sys.version_info >= (3, 11):
     from builtins import BaseExceptionGroup, ExceptionGroup
 else:
-    from exceptiongroup import BaseExceptionGroup, ExceptionGroup
+    from exceptiongroup import BaseExceptionGroup, ExceptionGroup  # type: ignore[import-not-found]
 
 __all__ = ["BaseExceptionGroup", "ExceptionGroup"]

@@ -272,7 +272,7 @@ PROCESSES = (
         "if self.spec.once.claim(reason):",
         "if True:",
         ("tests/integration/test_boot.py -k told_once",),
-        at="reason = str(error) if isinstance(error, TricornError)",
+        at="reason = boot_failure.reason(error)",
     ),
     Fault(
         "slots",
