@@ -61,7 +61,7 @@ CARRIED: dict[str, tuple[str, ...]] = {
     "config/unavailable.py:refuse": (),  # the sentences of config/unavailable.py, which the settings have
     "gateway/app_loader.py:load": ("gateway/app_loader.py:_not_found",),
     "gateway/reports.py:to_log.on_error": (),  # the core's, below
-    "log/logger.py:Logger.setup": ("log/outlet.py:complaint",),
+    "log/logger.py:Logger.setup": ("log/outlet.py:complaint", "log/configured.py:_complaint"),
     "log/logger.py:Logger.critical": (),  # the methods of the log itself
     "log/logger.py:Logger.error": (),
     "log/logger.py:Logger.warning": (),

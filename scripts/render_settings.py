@@ -66,6 +66,9 @@ out with `--unavailable warn`. These flags have no abbreviations.
 
 What is different although the flags are the same: uvicorn writes an access log if it is not told otherwise, tricorn
 with `--access-log`. uvicorn waits for ever when it stops, tricorn for `graceful_timeout`.
+
+The loggers of these servers, such as `uvicorn.access`, are [names of tricorn's own](LOGS.md#loggers), in applications
+and in the files of `--log-config`.
 """
 
 VARIABLES = """\

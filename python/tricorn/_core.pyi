@@ -500,6 +500,9 @@ class Core:
     def guard_forks(self) -> None:
         """Makes this core useless in processes that the application forks. For the one core of a worker's process."""
 
+    def hand_over_access_log(self) -> None:
+        """Makes no more lines of the access log, nor for syslog: Python makes them. Before `start`."""
+
     def start(self) -> None:
         """Starts the monitor thread. A process that is forked from now on has none."""
 

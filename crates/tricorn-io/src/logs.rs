@@ -5,6 +5,7 @@ use crate::collectors::Relay;
 use crate::scoreboard::{Scoreboard, Word};
 use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tricorn_proto::access_log::{Format, Record};
 use tricorn_proto::statsd::Metrics;
 use tricorn_proto::syslog::Frame;
@@ -25,6 +26,8 @@ pub struct Logs {
     pub access: Option<Arc<AccessLog>>,
     pub syslog: Option<(Frame, Relay)>,
     pub statsd: Option<(Metrics, Relay)>,
+    /// Another writer makes the lines (`hand_over_lines`).
+    pub lines_handed_over: AtomicBool,
 }
 
 impl Logs {
@@ -37,7 +40,15 @@ impl Logs {
     /// A line is made of each request.
     #[inline]
     pub fn has_lines(&self) -> bool {
-        self.format.is_some() && (self.access.is_some() || self.syslog.is_some())
+        let has_target = self.access.is_some() || self.syslog.is_some();
+        self.format.is_some() && has_target && !self.lines_handed_over.load(Ordering::Relaxed)
+    }
+
+    /// Makes no more lines: the application has attached filters or handlers of its own, so Python makes them.
+    ///
+    /// Metrics go on. The flag guards no other data; called before the first request, it is seen by every thread.
+    pub fn hand_over_lines(&self) {
+        self.lines_handed_over.store(true, Ordering::Relaxed);
     }
 
     /// Tells of a request. Whether the monitor does not know yet that it has something to do.

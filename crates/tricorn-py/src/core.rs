@@ -84,6 +84,11 @@ impl Core {
         guarded.map_err(|error| PyOSError::new_err(format!("the core cannot be guarded against forks: {error}")))
     }
 
+    /// Makes no more lines of the access log, nor for syslog: Python makes them. Before `start`.
+    fn hand_over_access_log(&self) {
+        self.engine.logs().hand_over_lines();
+    }
+
     /// Starts the monitor thread. A process that is forked from now on has none (`guard_forks`).
     fn start(&self) -> PyResult<()> {
         self.engine.start().map_err(PyErr::from)

@@ -28,7 +28,7 @@ pub fn open(options: &Bound<'_, PyDict>, fault: Option<Failpoint>) -> PyResult<L
     let (access, syslog, statsd) = (access.transpose()?, syslog(&options)?, statsd(&options)?);
     let has_lines = access.is_some() || syslog.is_some();
     let format = has_lines.then(|| access_format(&options)).transpose()?;
-    Ok(Logs { format, access, syslog, statsd })
+    Ok(Logs { format, access, syslog, statsd, ..Logs::default() })
 }
 
 /// The option `syslog`: a collector, what stands before a message, before and behind which a time stands if there is something

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tricorn import brought, workers
+from tricorn import log as logs
 from tricorn.arbiter import certificates, hooks, reuse_port, sockets
 from tricorn.arbiter.certificates import Certificates
 from tricorn.arbiter.pages import Pages
@@ -220,6 +221,7 @@ def _preload(generation: Generation) -> None:
     except AppImportError:
         raise
     except Exception as error:
+        logs.enable(generation.log)
         if text := boot_failure.sentence(error, generation.app.app_uri):
             generation.log.error("%s", text)
         else:
@@ -227,3 +229,4 @@ def _preload(generation: Generation) -> None:
         raise BootError("Worker failed to boot.") from None  # the log has said why
     finally:
         hooks.take_signals_back()
+        logs.enable(generation.log)

@@ -5,6 +5,8 @@
     native_syslog(config, logger)     how the core sends lines of the access log to syslog
     native_statsd(config, logger)     how the core sends metrics of requests to statsd
     may_be_native(config)             whether it will, as far as one can tell before there is a logger
+    is_native(config, logger)         whether nothing is attached to the access log that only Python knows
+    enable(logger, may_say)           undoes what `disable_existing_loggers` of the application's has done
     python_access(config, logger)     whether `logger.access` is to be called for every request
     settle_after_patching()           what monkey-patching must not change, and what it must
 
@@ -15,11 +17,20 @@ not at all if the configuration is bad.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tricorn.errors import ConfigError, TricornError
-from tricorn.log import names
-from tricorn.log.access import access_of, may_be_native, native_access, native_statsd, native_syslog, python_access
+from tricorn.log import aliases, names
+from tricorn.log.access import (
+    access_of,
+    is_native,
+    may_be_native,
+    native_access,
+    native_statsd,
+    native_syslog,
+    python_access,
+)
 from tricorn.log.logger import Logger
 from tricorn.unpatched import _thread
 
@@ -29,6 +40,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Logger",
     "access_of",
+    "enable",
+    "is_native",
     "make",
     "may_be_native",
     "native_access",
@@ -47,7 +60,10 @@ def make(config: Config) -> Logger:
     kind = classes.load(config.logger_class, with_statsd=config.statsd_host is not None)
     with transaction():
         try:
-            return kind(config)
+            logger = kind(config)
+            for log in (logger.error_log, logger.access_log):
+                aliases.follow(log)  # its `setup` may have changed what ours has made
+            return logger
         except TricornError:
             raise
         except Exception as error:
@@ -55,6 +71,18 @@ def make(config: Config) -> Logger:
                 raise
             name = f"{kind.__module__}.{kind.__qualname__} (logger_class)"
             raise ConfigError(f"The logger class {name} failed: {type(error).__name__}: {error}.") from error
+
+
+def enable(logger: Logger, may_say: Callable[[str], bool] = lambda topic: True) -> None:
+    """Enables the logs again if a logging configuration of the application's has disabled them by leaving them out.
+
+    `may_say` is asked whether this process is to say so.
+    """
+    if aliases.enable() and may_say("disable_existing_loggers"):
+        logger.warning(
+            "The application's logging configuration has disabled the server's loggers, which are enabled again. "
+            'Give it "disable_existing_loggers": False, which is True by default.'
+        )
 
 
 def settle_after_patching() -> None:

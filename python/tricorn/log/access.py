@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from tricorn.log import configured
+from tricorn.log import aliases, configured
 from tricorn.log.logger import Logger
 from tricorn.log.statsd import Statsd
 
@@ -35,12 +35,12 @@ PACKED, PACKED_LOCALLY = 1432, 8192
 
 def native_access(config: Config, logger: Logger) -> str | None:
     """The path (or `-`) the core writes the access log to; None if there is none or Python must write it."""
-    return config.accesslog if _is_native(config, logger) else None
+    return config.accesslog if is_native(config, logger) else None
 
 
 def native_syslog(config: Config, logger: Logger) -> tuple[object, ...] | None:
     """The core's option; None if no access lines go there, or Python must make them."""
-    handler = _syslog_handler(logger) if _is_native(config, logger) else None
+    handler = _syslog_handler(logger) if is_native(config, logger) else None
     return None if handler is None else (_option(handler.outlet), *handler.head_and_tail())
 
 
@@ -81,10 +81,12 @@ def _syslog_handler(logger: Logger) -> Syslog | None:
     return next((handler for handler in found if handler.outlet.address is not None), None)
 
 
-def _is_native(config: Config, logger: Logger) -> bool:
+def is_native(config: Config, logger: Logger) -> bool:
+    """Whether the core can make the lines: nothing is attached to the log that only Python knows."""
     log = logger.access_log
     return (
         not configured.is_configured(config)
+        and aliases.route(log) is log
         and not _makes_lines(type(logger))
         and not any(name in vars(logger) for name in MAKERS)
         and log.handlers == logger.access_handlers
@@ -125,7 +127,7 @@ def python_access(config: Config, logger: Logger) -> bool:
         return True
     if isinstance(logger, Statsd) and logger.outlet is not None and not _measures_natively(logger):
         return True
-    return logger.access_log_enabled and not _is_native(config, logger)
+    return logger.access_log_enabled and not is_native(config, logger)
 
 
 def access_of(logger: Logger) -> Any:

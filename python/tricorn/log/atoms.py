@@ -11,7 +11,7 @@ from tricorn._core import access_escape, access_object, basic_auth_user
 if TYPE_CHECKING:
     from datetime import timedelta
 
-__all__ = ["RawAtoms", "SafeAtoms", "access_object", "basic_auth_user", "collect"]
+__all__ = ["RawAtoms", "SafeAtoms", "access_escape", "access_object", "basic_auth_user", "collect"]
 
 UNKNOWN = "-"
 CLOCK = slice(13, 21)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tricorn.config.lookups import Whole
 from tricorn.errors import ConfigError
-from tricorn.log import names, targets
+from tricorn.log import aliases, names, targets
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
@@ -40,20 +40,56 @@ def is_configured(config: Config) -> bool:
     return bool(config.logconfig_dict or config.logconfig_json or config.logconfig)
 
 
-def apply(config: Config) -> None:
-    """Applies the strongest of the three, if there is one. Raises ConfigError; run it in a transaction."""
+def apply(config: Config) -> str:
+    """Applies the strongest of the three, if there is one, and links the names of the logs.
+
+    Returns a warning, or an empty text. Raises ConfigError; run it in a transaction.
+    """
     if config.logconfig_dict:
-        given = config.logconfig_dict
-        _apply_dict(config, _whole(given) if isinstance(given, Whole) else given, "logconfig_dict")
+        given, origin = config.logconfig_dict, "logconfig_dict"
+        entries = _apply_dict(config, given, origin, whole=isinstance(given, Whole))
     elif config.logconfig_json:
         origin = f"{config.logconfig_json!r} (logconfig_json)"
-        _apply_dict(config, _parsed(config.logconfig_json, origin), origin)
+        entries = _apply_dict(config, _parsed(config.logconfig_json, origin), origin)
     elif config.logconfig:
         origin = f"{config.logconfig!r} (logconfig)"
         if config.logconfig.endswith((".json", ".yaml", ".yml")):
-            _apply_dict(config, _whole(_parsed(config.logconfig, origin)), origin)
+            entries = _apply_dict(config, _parsed(config.logconfig, origin), origin, whole=True)
         else:
-            _apply_file(config.logconfig, origin)
+            entries = _apply_file(config.logconfig, origin)
+    else:
+        aliases.link({})
+        return ""
+    aliases.link(entries)
+    if names.ERROR not in entries:
+        _set_asked_level(config)
+    for name in aliases.ALL_NAMES:
+        for handler in targets.reached(logging.getLogger(name)):
+            targets.quieten(handler)
+    if not aliases.ALL_NAMES.isdisjoint(entries):
+        return ""
+    return _complaint(
+        origin, "the handlers of the root logger" if logging.getLogger(names.ERROR).propagate else "errorlog"
+    )
+
+
+def _complaint(origin: str, where: str) -> str:
+    """What is wrong with a configuration that names no logger of the server."""
+    return (
+        f"The log configuration {origin} names no logger of the server, whose lines go to {where}. "
+        "Name gunicorn.error and gunicorn.access, or uvicorn and uvicorn.access."
+    )
+
+
+def _set_asked_level(config: Config) -> None:
+    """As with uvicorn, `--log-level` counts for uvicorn's loggers whatever the configuration says of them."""
+    if config.is_default("loglevel"):
+        return
+    for name in (names.ERROR, names.ACCESS):
+        log = logging.getLogger(name)
+        routed = aliases.route(log)
+        if routed is not log:
+            routed.setLevel(config.loglevel.upper())
 
 
 def retire() -> None:
@@ -62,33 +98,33 @@ def retire() -> None:
         logger.handlers[:] = [each for each in logger.handlers if not getattr(each, "_tricorn", False)]
 
 
-def _whole(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A dictionary that names no logger of ours, as uvicorn's users have them: nothing is laid under it.
+def _apply_dict(config: Config, given: Mapping[str, Any], origin: str, *, whole: bool = False) -> aliases.Entries:
+    """Applies a dictionary. What it says of each logger.
 
-    The error log is then what `uvicorn.error` or `uvicorn` is to be, or goes to the root. The access log stays what
-    `accesslog` says: a formatter of uvicorn's takes apart arguments that only uvicorn logs.
+    A `whole` one that names none of gunicorn's loggers, as uvicorn's users have them, has no defaults laid under it.
+    An error log that it does not name goes to the root, if that has handlers.
     """
-    loggers = given.get("loggers") or {}
-    if any(name in loggers for name in (names.ERROR, names.ACCESS, *names.SECOND_NAMES)):
-        return given
-    emptied: dict[str, Any] = {key: {} for key in CONFIG_DEFAULTS if isinstance(CONFIG_DEFAULTS[key], dict)}
-    error = loggers.get("uvicorn.error") or loggers.get("uvicorn") or {}
-    return {**emptied, **given, "loggers": {**loggers, names.ERROR: {"propagate": True, **error}}}
-
-
-def _apply_dict(config: Config, given: Mapping[str, Any], origin: str) -> None:
     from logging.config import dictConfig
 
-    merged = {**CONFIG_DEFAULTS, **given}
+    loggers: Mapping[str, Any] = given.get("loggers") or {}
+    if whole and not any(name in loggers for name in (names.ERROR, names.ACCESS)):
+        empty: dict[str, Any] = {key: {} for key, value in CONFIG_DEFAULTS.items() if isinstance(value, dict)}
+        merged = {**empty, **given}
+    else:
+        merged = {**CONFIG_DEFAULTS, **given}
+        loggers = merged.get("loggers") or {}
     if config.log_format == "json" and "formatters" not in given:
         merged["formatters"] = {"generic": {"()": "tricorn.log.json_lines.JsonFormatter"}}
-    loggers = merged.get("loggers") or {}
-    merged["loggers"] = {names.SECOND_NAMES.get(name, name): logger for name, logger in loggers.items()}
     with _in_force(origin):
         dictConfig(merged)
+    aliases.enable(but=loggers)
+    if whole and aliases.ERROR_NAMES.isdisjoint(loggers) and logging.root.handlers:
+        error = logging.getLogger(names.ERROR)
+        error.handlers, error.propagate = [], True
+    return loggers
 
 
-def _apply_file(path: str, origin: str) -> None:
+def _apply_file(path: str, origin: str) -> aliases.Entries:
     from configparser import ConfigParser
     from logging.config import fileConfig
 
@@ -96,11 +132,9 @@ def _apply_file(path: str, origin: str) -> None:
     with _in_force(origin):
         parser = ConfigParser({"__file__": path, "here": os.path.dirname(path)})
         parser.read_string(text, path)
-        for section in parser.sections():
-            name = parser.get(section, "qualname", fallback="")
-            if name in names.SECOND_NAMES:
-                parser.set(section, "qualname", names.SECOND_NAMES[name])
         fileConfig(parser, disable_existing_loggers=False)
+    sections = [parser[section] for section in parser.sections() if section.startswith("logger_")]
+    return {section["qualname"]: section for section in sections if "qualname" in section}
 
 
 def _parsed(path: str, origin: str) -> Mapping[str, Any]:
@@ -143,9 +177,6 @@ def _in_force(origin: str) -> Iterator[None]:
         registered[:0] = kept
     for handler in names.handlers() - before:
         targets.manage(handler)
-    for name in (names.ERROR, names.ACCESS):
-        for handler in _reached(logging.getLogger(name)):
-            targets.quieten(handler)
 
 
 def _reason(error: BaseException | None) -> str:
@@ -157,16 +188,9 @@ def _reason(error: BaseException | None) -> str:
     return ": ".join(dict.fromkeys(texts)).replace("\n", " ")
 
 
-def _reached(logger: logging.Logger | None) -> Iterator[logging.Handler]:
-    """The handlers that records of `logger` get to."""
-    while logger is not None:
-        yield from logger.handlers
-        logger = logger.parent if logger.propagate else None
-
-
 def file_behind(logger: logging.Logger) -> str | None:
     """The file that records of `logger` go to, if they go to no console as well (`capture_output`)."""
-    handlers = list(_reached(logger))
+    handlers = list(targets.reached(logger))
     if any(_is_console(getattr(handler, "stream", None)) for handler in handlers):
         return None
     return next((handler.baseFilename for handler in handlers if isinstance(handler, logging.FileHandler)), None)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from typing import Any
 
 
 class Plain(logging.Formatter):
@@ -13,11 +15,39 @@ class Plain(logging.Formatter):
         return super().format(record)
 
 
+class UvicornArgs(tuple[Any, ...]):
+    """The arguments of an access line in uvicorn's order, with the line that the server's own formatters write."""
+
+    line: tuple[str, Mapping[str, Any]]
+
+    @classmethod
+    def of(cls, arguments: tuple[Any, ...], line: tuple[str, Mapping[str, Any]]) -> UvicornArgs:
+        made = cls(arguments)
+        made.line = line
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A record that is pickled, for a queue say, takes no header fields along."""
+        return tuple, (tuple(self),)
+
+
 class AccessLine(logging.Formatter):
     """The line of the access log: the message and nothing else."""
 
     as_the_core = True
     """The core would have written the same."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return super().format(as_gunicorns(record))
+
+
+def as_gunicorns(record: logging.LogRecord) -> logging.LogRecord:
+    """A record of the access log with gunicorn's arguments, the atoms."""
+    if not isinstance(record.args, UvicornArgs):
+        return record
+    made = logging.makeLogRecord(vars(record))
+    made.msg, made.args = record.args.line
+    return made
 
 
 def with_message(record: logging.LogRecord) -> None:

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from tricorn.log.atoms import access_object
-from tricorn.log.formats import with_message
+from tricorn.log.formats import as_gunicorns, with_message
 
 STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 """Attributes every record has; others were given by the caller (`extra=`) and become keys."""
@@ -47,6 +47,7 @@ class JsonAccessFormatter(JsonFormatter):
     as_the_core = True
 
     def format(self, record: logging.LogRecord) -> str:
+        record = as_gunicorns(record)
         if isinstance(record.args, dict) and "m" in record.args:
             return access_object(record.args, self.formatTime(record, "[%d/%b/%Y:%H:%M:%S %z]"))
         return super().format(record)  # no record of the access log

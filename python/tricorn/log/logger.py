@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tricorn.log import capture, configured, formats, names, raw_text, style, targets
+from tricorn.log import aliases, capture, configured, formats, names, raw_text, style, targets
 from tricorn.log.atoms import RawAtoms, SafeAtoms, basic_auth_user, collect
 from tricorn.log.targets import STDERR, STDOUT, is_managed, or_refused
 from tricorn.log.transaction import transaction
@@ -67,14 +67,15 @@ class Logger:
             accesses = self._targets("accesslog", cfg.accesslog, STDOUT, access)
             complaint = self._add_syslog(errors, accesses)
             configured.retire()
+            aliases.release()
             self.error_handlers = _exchange(self.error_log, errors)
             self.access_handlers = _exchange(self.access_log, accesses)
             self.error_log.setLevel(self.loglevel)
             self.access_log.setLevel(logging.INFO)
-            configured.apply(cfg)
+            complaints = [complaint, configured.apply(cfg)]
             self._capture(cfg)
-        if complaint:
-            self.error_log.warning("%s", complaint)
+        for complaint in filter(None, complaints):
+            self.active_log.warning("%s", complaint)
 
     def _formatters(self) -> tuple[logging.Formatter, logging.Formatter]:
         if self.cfg.log_format == "json":
@@ -118,11 +119,11 @@ class Logger:
         if not cfg.capture_output:
             return
         if cfg.log_format == "json":
-            capture.into_records(self.error_log)
+            capture.into_records(self.active_log)
             return
         path = cfg.errorlog if cfg.errorlog != "-" else None
         if path is None and configured.is_configured(cfg):
-            path = configured.file_behind(self.error_log)
+            path = configured.file_behind(self.active_log)
         if path is not None:
             self._captured = os.path.abspath(path)
             with or_refused(f"The output cannot be captured (capture_output) into {path!r}"):
@@ -131,39 +132,46 @@ class Logger:
     def change_level(self, level: str) -> None:
         """Until the configuration is read again; processes that are forked from now on have it too."""
         self.loglevel = self.LOG_LEVELS[level]
-        self.error_log.setLevel(self.loglevel)
+        for log in {self.error_log, self.active_log}:
+            log.setLevel(self.loglevel)
+        aliases.follow(self.error_log)
 
     # The error log
 
+    @property
+    def active_log(self) -> logging.Logger:
+        """The logger for the server's records: `error_log`, or its other name that is configured (`aliases`)."""
+        return aliases.route(self.error_log)
+
     def critical(self, msg: object, *args: object, **kwargs: Any) -> None:
-        self.error_log.critical(msg, *args, **kwargs)
+        self.active_log.critical(msg, *args, **kwargs)
 
     def error(self, msg: object, *args: object, **kwargs: Any) -> None:
-        self.error_log.error(msg, *args, **kwargs)
+        self.active_log.error(msg, *args, **kwargs)
 
     def warning(self, msg: object, *args: object, **kwargs: Any) -> None:
-        self.error_log.warning(msg, *args, **kwargs)
+        self.active_log.warning(msg, *args, **kwargs)
 
     def info(self, msg: object, *args: object, **kwargs: Any) -> None:
-        self.error_log.info(msg, *args, **kwargs)
+        self.active_log.info(msg, *args, **kwargs)
 
     def debug(self, msg: object, *args: object, **kwargs: Any) -> None:
-        self.error_log.debug(msg, *args, **kwargs)
+        self.active_log.debug(msg, *args, **kwargs)
 
     def exception(self, msg: object, *args: object, **kwargs: Any) -> None:
-        self.error_log.exception(msg, *args, **kwargs)
+        self.active_log.exception(msg, *args, **kwargs)
 
     def log(self, lvl: int | str, msg: object, *args: object, **kwargs: Any) -> None:
         level = self.LOG_LEVELS.get(lvl.lower(), logging.INFO) if isinstance(lvl, str) else lvl
-        self.error_log.log(level, msg, *args, **kwargs)
+        self.active_log.log(level, msg, *args, **kwargs)
 
     def write(self, text: str) -> None:
         """Puts `text` into the error log as it is, or as records if the log is made of such (`wsgi.errors`)."""
-        raw_text.write(self.error_log, text)
+        raw_text.write(self.active_log, text)
 
     def flush(self) -> None:
-        raw_text.flush(self.error_log)
-        for handler in self.error_log.handlers:
+        raw_text.flush(self.active_log)
+        for handler in targets.reached(self.active_log):
             with suppress(OSError, ValueError):  # a pipe without a reader, a stream that is closed
                 handler.flush()
 
@@ -172,7 +180,13 @@ class Logger:
     @property
     def access_log_enabled(self) -> bool:
         to_syslog = self.cfg.syslog and not self.cfg.disable_redirect_access_to_syslog
-        return bool(self.cfg.accesslog) or to_syslog or configured.is_configured(self.cfg)
+        if self.cfg.accesslog or to_syslog:
+            return True
+        routed = aliases.route(self.access_log)
+        if routed is self.access_log:
+            return configured.is_configured(self.cfg)
+        # As under uvicorn, unless there is `--no-access-log`.
+        return self.cfg.is_default("accesslog") and routed.hasHandlers()
 
     def access(self, resp: Any, req: Any, environ: Mapping[str, Any], request_time: timedelta) -> None:
         """Writes the line of one request. Called only if the core does not write it."""
@@ -182,8 +196,14 @@ class Logger:
         wrapper = self.atoms_wrapper_class
         if wrapper is SafeAtoms and self.cfg.log_format == "json" and not configured.is_configured(self.cfg):
             wrapper = RawAtoms
+        log, line = aliases.route(self.access_log), (style.access_format(self.cfg), wrapper(found))
         try:
-            self.access_log.info(style.access_format(self.cfg), wrapper(found))
+            if log.name == aliases.UVICORN_ACCESS:
+                from tricorn.log import uvicorn_records
+
+                uvicorn_records.write(log, environ, line)
+            else:
+                log.info(*line)
         except Exception:
             self.exception("Exception while a line of the access log was made")
 

@@ -1,21 +1,16 @@
-"""The two loggers. They have gunicorn's names, which existing logging configurations use, and ours."""
+"""The two loggers, under gunicorn's names. Their other names are in `aliases`."""
 
 from __future__ import annotations
 
 import logging
 
 ERROR, ACCESS = "gunicorn.error", "gunicorn.access"
-SECOND_NAMES = {"tricorn.error": ERROR, "tricorn.access": ACCESS}
 
 
 def get(name: str) -> logging.Logger:
-    """One of the two, which has no parent for its records. What is logged under its second name goes to it."""
-    logging.getLogger("tricorn")  # made later, it would become the parent of the second names
+    """One of the two, which has no parent for its records."""
     logger = logging.getLogger(name)
     logger.propagate = False
-    for second, first in SECOND_NAMES.items():
-        if first == name:
-            logging.getLogger(second).parent = logger
     return logger
 
 

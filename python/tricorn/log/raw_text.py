@@ -10,7 +10,7 @@ from typing import Any
 
 from tricorn.log.formats import Plain
 from tricorn.log.style import Pretty
-from tricorn.log.targets import Quiet, below_warning
+from tricorn.log.targets import Quiet, below_warning, reached
 
 LONGEST = 65_536
 """Characters of an unfinished line that are kept; then it is a record."""
@@ -44,7 +44,7 @@ def write(log: logging.Logger, text: str) -> None:
     if _takes_records(log):
         record(log, "wsgi.errors", logging.ERROR, _unfinished.complete(text))
         return
-    readers = [handler for handler in log.handlers if getattr(handler, "stream", None) is not None]
+    readers = [handler for handler in reached(log) if getattr(handler, "stream", None) is not None]
     for handler in readers:
         # Of `split` streams only the one for bad news: its twin leads to another place, but is no other log.
         if below_warning not in handler.filters:
@@ -72,7 +72,7 @@ def record(log: logging.Logger, name: str, level: int, text: str) -> None:
 
 def _takes_records(log: logging.Logger) -> bool:
     """Whether lines that come from no formatter would break what reads the log: JSON, for one."""
-    formatters = [handler.formatter for handler in log.handlers]
+    formatters = [handler.formatter for handler in reached(log)]
     return not all(type(each) in (logging.Formatter, Plain, Pretty, type(None)) for each in formatters)
 
 

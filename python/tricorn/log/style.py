@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tricorn.config.config import DEFAULT
-from tricorn.log.formats import AccessLine, Plain, with_message
+from tricorn.log.formats import AccessLine, Plain, as_gunicorns, with_message
 from tricorn.log.targets import STDERR, STDOUT
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ class PaintedAccessLine(AccessLine):
     """The line of the access log in the colour of its status, as the core paints it."""
 
     def format(self, record: logging.LogRecord) -> str:
+        record = as_gunicorns(record)
         line = super().format(record)
         status = record.args.get("s") if isinstance(record.args, dict) else None
         colour = CLASSES.get(str(status)[:1])

@@ -104,6 +104,13 @@ def or_refused(what: str) -> Iterator[None]:
         raise ConfigError(f"{what}: {error.strerror}. {remedy}") from None
 
 
+def reached(logger: logging.Logger | None) -> Iterator[logging.Handler]:
+    """The handlers that records of `logger` get to."""
+    while logger is not None:
+        yield from logger.handlers
+        logger = logger.parent if logger.propagate else None
+
+
 def is_managed(handler: logging.Handler) -> bool:
     """Whether the next setup replaces it: one of ours, or one of a logging configuration's."""
     return getattr(handler, "_gunicorn", False) or getattr(handler, "_tricorn", False)

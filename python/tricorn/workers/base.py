@@ -239,6 +239,7 @@ class Worker(Contract, ABC):
 
     def _boot_failed(self, error: BaseException) -> int:
         """In an exception handler."""
+        self.enable_log()
         reason = boot_failure.reason(error)
         if self.spec.once.claim(reason):
             boot_failure.write(self, error)
@@ -285,6 +286,7 @@ class Worker(Contract, ABC):
         self.booted = True
         self.cfg.post_worker_init(self)
         self._start_application()
+        self._see_to_the_log(core)
         gateway = self.make_gateway()  # after the hook, which may have put something around the application
         self.fds.start_listening()
         core.start()
@@ -308,6 +310,20 @@ class Worker(Contract, ABC):
         self.spec.once.close()
         if not self._alive:
             self._ask_to_retire()
+
+    def enable_log(self) -> None:
+        """Undoes a logging configuration of the application's that has switched the log off by leaving it out."""
+        from tricorn import log as logs
+
+        logs.enable(self.log, self.spec.once.claim)
+
+    def _see_to_the_log(self, core: Core) -> None:
+        """Follows what the application has made of the server's loggers while it was loaded and started."""
+        from tricorn import log as logs
+
+        self.enable_log()
+        if not logs.is_native(self.cfg, self.log):
+            core.hand_over_access_log()
 
     def change_log_level(self) -> None:
         """To what the arbiter has written into the page. Loggers of other classes keep theirs."""
@@ -334,6 +350,7 @@ class Worker(Contract, ABC):
             if not self.spec.stand_in:
                 raise
             self._let_stand_in(error, NOT_LOADED)
+        self.enable_log()
         self.loaded()
 
     def _start_application(self) -> None:
@@ -349,6 +366,7 @@ class Worker(Contract, ABC):
         """In an exception handler: what is served is why nothing else is."""
         import traceback
 
+        self.enable_log()
         if self.spec.once.claim(f"{text}: {error}"):
             self.log.error("%s", text, exc_info=shown(error))
         details = error.details if isinstance(error, BootError) else ""

@@ -199,6 +199,7 @@ class Back(Worker):
         self.init_signals()
         self.load_wsgi()
         self.loaded()
+        self.enable_log()
         self.cfg.post_worker_init(self)
         self.booted = True
         self.run()

@@ -184,6 +184,20 @@ fn a_line_that_takes_its_time_holds_up_neither_others_nor_the_monitor() {
 }
 
 #[test]
+fn lines_that_are_handed_over_are_made_no_more_and_what_waits_is_written() {
+    let place = Place::new("handed-over");
+    let path = place.path("log");
+    let log = open(&path);
+    let logs = Logs { format: Format::parse("%({key}e)s").ok(), access: Some(log.clone()), ..Logs::default() };
+    logs.tell(&record(&|_| Some(b"before".into())));
+    logs.hand_over_lines();
+    assert!(!logs.has_lines() && !logs.are_on());
+    logs.tell(&record(&|_| Some(b"after".into())));
+    log.flush();
+    assert_eq!(std::fs::read_to_string(&path).expect("a log"), "before\n");
+}
+
+#[test]
 fn lines_are_kept_whole_and_in_order_over_a_rotation() {
     let place = Place::new("rotation");
     let (path, rotated) = (place.path("access.log"), place.path("access.log.1"));
