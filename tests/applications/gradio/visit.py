@@ -1,0 +1,54 @@
+"""A page with all its files, the client's calls and streams, an upload, a download, and who leaves in the middle."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+from browser import Browser, events, visit
+from gradio_client import Client, handle_file
+
+CONTENT = bytes(range(256)) * 4096
+
+
+def steps(browser: Browser) -> dict[str, object]:
+    seen: dict[str, object] = {"main": browser.get("/").json()}
+    seen["assets"] = browser.load("/gradio/", ignoring=r'"(app_id|username|root)":\s*[^,]+,')
+    client = Client(f"{browser.base}/gradio/", verbose=False)
+    seen["call"] = client.predict("hello", api_name="/shout")
+    job = client.submit(5, api_name="/count")
+    seen["stream"] = [job.result(), job.outputs()]
+    talk = client.submit("hello", api_name="/chat")
+    seen["chat"] = [talk.result(), talk.outputs()]
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "upload.bin"
+        path.write_bytes(CONTENT)
+        turned = Path(client.predict(handle_file(path), api_name="/turn_around"))
+        seen["file"] = turned.read_bytes() == CONTENT[::-1]
+    seen["left"] = leave(browser)
+    client.close()
+    return seen
+
+
+def leave(browser: Browser) -> object:
+    """The page is closed while a function streams to it; its heartbeat ends at the same time."""
+    identity = {"session_hash": "closed-tab"}
+    index = next(
+        number
+        for number, each in enumerate(browser.get("/gradio/config").json()["dependencies"])
+        if each["api_name"] == "count"
+    )
+    with browser.stream("/gradio/gradio_api/heartbeat/closed-tab") as heartbeat:
+        assert b"200 OK" in next(heartbeat)
+        browser.post("/gradio/gradio_api/queue/join", json=identity | {"data": [100000], "fn_index": index})
+        with browser.stream("/gradio/gradio_api/queue/data?session_hash=closed-tab") as pieces:
+            kinds = []
+            for event in events(pieces):
+                kinds.append(event["msg"])
+                if kinds.count("process_generating") == 3:
+                    break
+    return [json.dumps(sorted(set(kinds))), browser.get("/gradio/config").status_code]
+
+
+visit(steps)
