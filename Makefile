@@ -178,10 +178,18 @@ check-wheel: build ## Proves that the package installs and serves in a clean env
 
 ##@ Now and then
 
+# Applications whose dependencies exclude one another have an environment each.
+APPLICATIONS := $(patsubst requirements/applications/%.txt,.venvs/applications/%/.setup,$(wildcard requirements/applications/*.txt))
 .PHONY: check-frameworks
-check-frameworks: build ## `tricorn main:app` from the wheel, for eight frameworks, in an environment without this checkout (needs the network)
-	$(call say,The frameworks and the wheel)
-	@scripts/check_frameworks $(BIN)/python
+check-frameworks: build $(APPLICATIONS) ## From the wheel, without this checkout: `tricorn main:app` for eight frameworks, and applications such as Gradio, MCP, Streamlit beside uvicorn (needs the network; PYTEST_ARGS="-k gradio")
+	$(call say,The frameworks and applications and the wheel)
+	@scripts/check_frameworks $(BIN)/python .venvs/applications $(PYTEST_ARGS)
+
+.venvs/applications/%/.setup: requirements/applications/%.txt | $(VENV)/.setup
+	$(call say,Installing $* into .venvs/applications/$*)
+	@$(BIN)/python -m venv --without-pip .venvs/applications/$*
+	@$(BIN)/uv pip install --quiet --compile-bytecode --python .venvs/applications/$*/bin/python -r $<
+	@touch $@
 
 .PHONY: audit
 audit: ## Asks OSV whether a locked version, of Rust or Python, has a known vulnerability (needs the network)
