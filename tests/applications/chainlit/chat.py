@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import chainlit
 
@@ -19,6 +20,6 @@ async def answer(message: chainlit.Message) -> None:
         await reply.stream_token(word + " ")
         await asyncio.sleep(0.01)
     for element in message.elements:
-        with open(element.path, "rb") as file:
-            await reply.stream_token(f"({len(file.read())} bytes)")
+        content = await asyncio.to_thread(Path(element.path).read_bytes)
+        await reply.stream_token(f"({len(content)} bytes)")
     await reply.send()

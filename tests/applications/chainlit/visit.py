@@ -20,13 +20,19 @@ class Chat:
         self.tokens: list[str] = []
         self.messages: list[str] = []
         self.changed = asyncio.Condition()
-        self.socket = socketio.AsyncClient()
+        self.socket = socketio.AsyncClient(reconnection=False)
         self.socket.on("stream_token", self._token)
         self.socket.on("new_message", self._message)
         self.socket.on("update_message", self._message)
 
     async def open(self, *transports: str) -> None:
-        auth = {"sessionId": self.session_id, "clientType": "webapp", "userEnv": "{}", "chatProfile": "", "threadId": ""}
+        auth = {
+            "sessionId": self.session_id,
+            "clientType": "webapp",
+            "userEnv": "{}",
+            "chatProfile": "",
+            "threadId": "",
+        }
         await self.socket.connect(
             self.browser.base, auth=auth, transports=list(transports), socketio_path="/chainlit/ws/socket.io"
         )
@@ -79,7 +85,9 @@ async def use(browser: Browser, *transports: str) -> dict[str, object]:
         await chat.until(lambda: f"You want this ({len(CONTENT)} bytes)" in chat.messages)
         path = f"/chainlit/project/file/{file}?session_id={chat.session_id}"
         seen["download"] = (await asyncio.to_thread(browser.get, path)).content == CONTENT
-    await chat.socket.disconnect()
+        await chat.socket.disconnect()
+    else:  # the tab is closed: engine.io would answer the poll that waits after half a minute
+        await chat.socket.eio.http.close()
     return seen | {"tokens": chat.tokens}
 
 

@@ -1,4 +1,4 @@
-"""Does with a page what a browser does: loads it with all its scripts and styles, keeps connections, leaves in the middle.
+"""A browser as a server sees it: loads a page with all its scripts and styles, keeps connections, leaves in the middle.
 
 Runs in the application's environment: httpx is one of its requirements, this checkout is not on its path.
 """

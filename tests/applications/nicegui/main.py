@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fastapi import FastAPI
-from nicegui import app as nicegui_app
 from nicegui import events, ui
 
 app = FastAPI()
