@@ -99,5 +99,5 @@ def test_it_answers_and_logs_as_under_the_documented_server(name: str, tmp_path:
         visit = run(name, here(row, loop), tmp_path / loop)
         assert visit.seen == there.seen, f"{loop}; the log:\n{visit.log}"
         more = [line for line in visit.complaints if line not in there.complaints]
-        assert not more, f"{loop}; the log:\n{visit.log}"
+        assert not more, f"{loop}: {more}; the log:\n{visit.log}"
         assert visit.status == 0, f"{loop}; the log:\n{visit.log}"

@@ -92,16 +92,27 @@ class Browser:
         `ignoring` matches what a page has of its session; it is taken out before pages are compared.
         """
         first = self.client.get(path, follow_redirects=True, headers={"Accept": "text/html,*/*"})
-        seen = {str(first.url): described(first, ignoring)}
+        seen = {str(first.url): self.described(first, ignoring)}
         waiting = references(str(first.url), first)
         with ThreadPoolExecutor(CONNECTIONS) as threads:
             while wanted := [url for url in dict.fromkeys(waiting) if url not in seen and url.startswith(self.base)]:
                 waiting = []
                 del wanted[FILES - len(seen) :]
                 for url, reply in zip(wanted, threads.map(self.client.get, wanted), strict=True):
-                    seen[url] = described(reply, ignoring)
+                    seen[url] = self.described(reply, ignoring)
                     waiting += references(url, reply)
         return {urlsplit(url).path: each for url, each in sorted(seen.items())}
+
+    def described(self, reply: httpx.Response, ignoring: str | None) -> list[object]:
+        content = reply.content.replace(self.base.encode(), b"http://here")
+        if ignoring is not None:
+            content = re.sub(ignoring.encode(), b"", content)
+        return [
+            reply.status_code,
+            reply.headers.get("content-type"),
+            reply.headers.get("content-encoding"),
+            hashlib.sha256(content).hexdigest()[:16],
+        ]
 
     def leave(self, path: str, after: bytes, method: str = "GET", body: bytes = b"", **headers: str) -> None:
         """Asks for a stream, reads until `after` has come, and closes the connection without a word."""
@@ -122,16 +133,6 @@ class Browser:
             lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
             connection.sendall(f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode() + body)
             yield iter(lambda: connection.recv(65536), b"")
-
-
-def described(reply: httpx.Response, ignoring: str | None = None) -> list[object]:
-    content = reply.content if ignoring is None else re.sub(ignoring.encode(), b"", reply.content)
-    return [
-        reply.status_code,
-        reply.headers.get("content-type"),
-        reply.headers.get("content-encoding"),
-        hashlib.sha256(content).hexdigest()[:16],
-    ]
 
 
 def events(pieces: Iterator[bytes]) -> Iterator[object]:

@@ -10,7 +10,7 @@ from browser import Browser, events, visit
 from gradio_client import Client, handle_file
 
 CONTENT = bytes(range(256)) * 4096
-OF_THIS_RUN = r'"(app_id|secret|root|delete_callback)":[^,]*,'
+OF_THIS_RUN = r'"(app_id|secret|delete_callback)":[^,]*,'
 
 
 def steps(browser: Browser) -> dict[str, object]:
