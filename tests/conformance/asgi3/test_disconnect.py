@@ -45,6 +45,20 @@ def test_one_that_receives_the_disconnect_may_end_as_it_likes(stage: Stage) -> N
     assert stage.told(3)[1:] == [DISCONNECT, "cleaned up"]
 
 
+@ENDS
+@pytest.mark.parametrize("length", [3, 10], ids=["whole", "part"])
+def test_what_came_of_a_request_is_received_before_the_departure(stage: Stage, end: str, length: int) -> None:
+    """Also by an application that receives only afterwards: frameworks take the first event for the request."""
+    wire = stage.connect()
+    asked = stage.request(("say", "waits"), stage.gate, RECEIVE, RECEIVE, method="POST", body=b"pay")
+    wire.send(asked.replace(b"Content-Length: 3", b"Content-Length: %d" % length))
+    stage.told(1)
+    leave(wire, end)
+    assert stage.alive()  # what came before this request was seen before its answer
+    stage.go()
+    assert stage.told(3)[1:] == [{"type": "http.request", "body": b"pay", "more_body": length > 3}, DISCONNECT]
+
+
 def test_one_that_takes_no_notice_of_being_cancelled_goes_on(hasty: Stage) -> None:
     wire = hasty.connect()
     wire.send(hasty.request(("say", "waits"), ("stubborn",), ("attempt", piece(b"never")), ("say", "went on")))

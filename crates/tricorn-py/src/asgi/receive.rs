@@ -70,27 +70,32 @@ fn next(slf: &Bound<'_, Call>) -> PyResult<Option<Py<PyAny>>> {
     let (call, py) = (slf.get(), slf.py());
     let mut guard = call.state();
     let state = &mut *guard;
-    if state.response.phase == Phase::Done || state.received.gone {
+    if state.response.phase == Phase::Done {
         drop(guard);
         return tell(call, py).map(Some);
     }
-    if state.active.is_away() || state.received.body {
-        return Ok(None);
-    }
-    let first = state.active.take_first();
-    if !matches!(first, Body::Empty) && !first.is_empty() {
+    // What came before the client left is handed over before the departure: a whole request gets its answer's effects, and
+    // frameworks take the first event for the request (engine.io, Starlette's `body()`).
+    let is_awaited = !state.active.is_away() && !state.received.body;
+    if is_awaited {
+        let first = state.active.take_first();
+        let has_some = !matches!(first, Body::Empty) && !first.is_empty();
         let more = state.active.is_partial();
-        state.received.body = !more;
+        if has_some || !more {
+            state.received.body = !more;
+            drop(guard);
+            return request(py, if has_some { bytes_of(py, first)? } else { PyBytes::new(py, b"") }, more).map(Some);
+        }
+    }
+    if state.received.gone {
         drop(guard);
-        return request(py, bytes_of(py, first)?, more).map(Some);
+        return disconnect(py).map(Some);
+    }
+    if !is_awaited {
+        return Ok(None);
     }
     if state.turn.is_over() {
         return Ok(None);
-    }
-    if !state.active.is_partial() {
-        state.received.body = true;
-        drop(guard);
-        return request(py, PyBytes::new(py, b""), false).map(Some);
     }
     let mut scratch = call.ground().shared.scratch();
     scratch.clear();
