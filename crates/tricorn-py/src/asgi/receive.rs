@@ -74,8 +74,8 @@ fn next(slf: &Bound<'_, Call>) -> PyResult<Option<Py<PyAny>>> {
         drop(guard);
         return tell(call, py).map(Some);
     }
-    // What came before the client left is handed over before the departure: a whole request gets its answer's effects, and
-    // frameworks take the first event for the request (engine.io, Starlette's `body()`).
+    // Hands over what came before the client left, then the departure: a complete request is still processed, and
+    // frameworks such as engine.io take the first event for the request.
     let is_awaited = !state.active.is_away() && !state.received.body;
     if is_awaited {
         let first = state.active.take_first();
