@@ -1,4 +1,4 @@
-"""Pages with their files, JSON, a database to download, a CSV that is streamed, and who leaves while it is."""
+"""Pages with their files, JSON, a database download, a streamed CSV, and clients that disconnect during the stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page with all its files, the client's calls and streams, an upload, a download, and who leaves in the middle."""
+"""A page with its files, the client's calls and streams, an upload, a download, and a client that disconnects."""
 
 from __future__ import annotations
 
