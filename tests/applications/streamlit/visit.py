@@ -85,7 +85,7 @@ def session(browser: Browser) -> Iterator[Session]:
 def use(browser: Browser) -> dict[str, object]:
     with session(browser) as tab:
         seen: dict[str, object] = {"first": tab.run()}
-        name = WidgetState(id=tab.elements["text_input"].id, string_value="somebody")
+        name = WidgetState(id=tab.elements["text_input"].id, string_value="Grace")
         seen["named"] = tab.run(name)
         seen["download"] = len(browser.get(tab.elements["download_button"].url).content)
         state = tab.upload(CONTENT)
