@@ -89,7 +89,7 @@ fn next(slf: &Bound<'_, Call>) -> PyResult<Option<Py<PyAny>>> {
     }
     if state.received.gone {
         drop(guard);
-        return disconnect(py).map(Some);
+        return tell(call, py).map(Some);
     }
     if !is_awaited {
         return Ok(None);
