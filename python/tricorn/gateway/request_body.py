@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
 
     from tricorn._core import BodySource
 
-PIECE = 64 * 1024
+BUFFER = 64 * 1024
 
 
 class RequestBody(io.RawIOBase):
@@ -29,7 +30,7 @@ class RequestBody(io.RawIOBase):
         return len(piece)
 
     def readall(self) -> bytes:
-        return b"".join(iter(lambda: self._receive(PIECE), b""))
+        return b"".join(iter(lambda: self._receive(sys.maxsize), b""))
 
     def _receive(self, most: int) -> bytes:
         # The core comes back now and then without anything, so that exceptions meant for this thread are raised in it.
@@ -40,4 +41,4 @@ class RequestBody(io.RawIOBase):
 
 def reader(source: BodySource) -> io.BufferedReader:
     """The standard library's buffered reader, as for a body that is in a file."""
-    return io.BufferedReader(RequestBody(source), PIECE)
+    return io.BufferedReader(RequestBody(source), BUFFER)

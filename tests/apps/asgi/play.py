@@ -72,6 +72,15 @@ class Actor:
                 break
         self.note({"length": sum(sizes), "sha256": digest.hexdigest(), "types": sorted(types), "last": message["type"]})
 
+    async def sizes(self) -> None:
+        """Receives until the end of the body; notes how many bytes each message had."""
+        sizes, more = [], True
+        while more:
+            message = await self.receive_message()
+            sizes.append(len(message.get("body", b"")))
+            more = message.get("more_body", False)
+        self.note(sizes)
+
     async def send(self, message: Message) -> None:
         await self.send_message(message)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import socket
+import sys
+import termios
 from contextlib import suppress
 
 import pytest
 
 from tests.conformance.asgi3.play import ANSWER, DISCONNECT, RECEIVE, REQUEST, Stage, body, start
-from tests.harness import proc
+from tests.harness import proc, until
 from tests.harness.wire import chunked
 
 ALL = ("body",)
@@ -73,6 +77,44 @@ def test_a_body_streams(stage: Stage, framing: str) -> None:
         wire.send(b"3\r\nend\r\n0\r\n\r\n" if framing == "chunked" else b"end")
         assert wire.reply().body == b"done"
     assert stage.told(4)[-1]["length"] == 3
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+def test_what_has_come_is_one_message(stage: Stage, framing: str) -> None:
+    """Over the borders of writes and chunks, and with what came together with the head."""
+    field = CHUNKED if framing == "chunked" else ("Content-Length", "48000")
+    pieces = [bytes([letter]) * 12_000 for letter in b"abcd"]
+    framed = [b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces] if framing == "chunked" else pieces
+    framed[-1] += b"0\r\n\r\n" * (framing == "chunked")
+    with stage.connect() as wire:
+        steps = (("say", "called"), stage.gate, RECEIVE, *ANSWER)
+        wire.send(stage.request(*steps, method="POST", fields=[field]), framed[0])
+        assert stage.told(1) == ["called"]
+        for piece in framed[1:]:
+            wire.send(piece)
+        if wire.sock.family != socket.AF_UNIX:
+            until(lambda: unacknowledged(wire.sock) == 0, "it has come")
+        stage.go()
+        assert wire.reply().body == b"done"
+    assert stage.told(2)[1] == {"type": "http.request", "body": b"".join(pieces), "more_body": False}
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+def test_a_message_is_at_most_256_kib(stage: Stage, framing: str) -> None:
+    data = b"x" * 3_000_000
+    with stage.connect() as wire:
+        field = CHUNKED if framing == "chunked" else ("Content-Length", str(len(data)))
+        wire.send(stage.request(("sizes",), *ANSWER, method="POST", fields=[field]))
+        wire.send(chunked([data]) if framing == "chunked" else data)
+        assert wire.reply().body == b"done"
+    (sizes,) = stage.told(1)
+    assert sum(sizes) == len(data)
+    assert max(sizes) <= 256 * 1024
+
+
+def unacknowledged(sock: socket.socket) -> int:
+    """Bytes sent that the other side's kernel has not acknowledged (tcp(7), SIOCOUTQ)."""
+    return int.from_bytes(fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
 
 
 def test_after_the_body_nothing_comes_as_long_as_the_client_stays(stage: Stage) -> None:

@@ -1,13 +1,25 @@
 //! Reads the body of a request that has begun before it came: where the framing stands, and how fast the client sends.
 use super::buffers::Request;
 use super::pace::Pace;
-use crate::config::{BodyRate, Config};
+use crate::config::BodyRate;
 use crate::stream::Stream;
-use tricorn_proto::http1::{Receiver, Step};
+use tricorn_proto::http1::{HeadPolicy, Receiver, Step};
 use tricorn_proto::message::Refusal;
 
-/// Most bytes of a body read at a time.
-pub const PIECE: usize = 128 * 1024;
+/// Most bytes of a body handed over at a time: what asyncio reads from a socket at once (`_SelectorTransport.max_size`), so an
+/// application gets pieces as large as from servers that are built on it. One buffer of this size serves all requests of an event
+/// loop; a request in a thread has its own while it streams.
+pub const PIECE: usize = 256 * 1024;
+/// Most framed bytes read at a time. They stay in the cache until their framing is removed, and what they hold of the next request
+/// is no more than this.
+const FRAMED: usize = 64 * 1024;
+
+/// What one read came to.
+pub struct Filled {
+    pub result: rustix::io::Result<usize>,
+    /// How many bytes there was room for.
+    pub wanted: usize,
+}
 
 #[derive(Default)]
 pub struct BodyReader {
@@ -37,39 +49,68 @@ impl BodyReader {
         self.receiver.fixed_remaining()
     }
 
-    /// One read: of a body of known length straight to where it is wanted.
-    pub fn fill(&mut self, stream: &mut Stream, input: &mut Vec<u8>, out: &mut Vec<u8>) -> rustix::io::Result<usize> {
+    /// Reads once and adds the body's bytes to `out`, up to `most` of them. How many bytes were read, framing included.
+    pub fn read(
+        &mut self,
+        stream: &mut Stream,
+        request: &mut Request,
+        policy: &HeadPolicy,
+        (out, most): (&mut Vec<u8>, usize),
+    ) -> Result<Filled, Box<Refusal>> {
         let Some(left) = self.receiver.fixed_remaining() else {
-            input.reserve(PIECE / 8);
-            let room = input.capacity() - input.len();
-            return stream.read(input, room);
+            return self.read_framed(stream, request, policy, (out, most.min(FRAMED)));
         };
-        let room = PIECE.min(left as usize);
-        out.reserve(room);
-        let count = stream.read(out, room)?;
-        self.receiver.took_fixed(count as u64);
-        Ok(count)
+        let wanted = usize::try_from(left).map_or(most, |left| most.min(left));
+        out.reserve(wanted);
+        let result = stream.read(out, wanted);
+        self.receiver.took_fixed(result.unwrap_or(0) as u64);
+        Ok(Filled { result, wanted })
     }
 
-    /// Takes the bytes at hand; whether the body is complete.
-    pub fn decode(&mut self, request: &mut Request, config: &Config, out: &mut Vec<u8>) -> Result<bool, Box<Refusal>> {
-        loop {
-            let unread = request.input.get_mut(request.start..).unwrap_or_default();
-            let progress = self.receiver.advance(unread, &config.policy, false, &mut request.head)?;
-            let from = request.start;
-            request.start += progress.consumed;
-            match progress.step {
-                Step::Body(range) => out.extend_from_slice(&request.input[from + range.start..from + range.end]),
-                Step::End => return Ok(true),
-                Step::Head | Step::NeedMore => {
-                    if request.start == request.input.len() {
-                        request.input.truncate(request.head_end);
-                        request.start = request.head_end;
-                    }
-                    return Ok(false);
-                }
-            }
+    /// Reads behind what came of a line before, and moves the payload of chunks together in place.
+    fn read_framed(
+        &mut self,
+        stream: &mut Stream,
+        request: &mut Request,
+        policy: &HeadPolicy,
+        (out, wanted): (&mut Vec<u8>, usize),
+    ) -> Result<Filled, Box<Refusal>> {
+        let from = out.len();
+        out.extend_from_slice(request.unread());
+        out.reserve(wanted);
+        let result = stream.read(out, wanted);
+        if let Ok(1..) = result {
+            request.forget_read();
+            self.remove_framing(request, policy, out, from)?;
+        } else {
+            out.truncate(from);
         }
+        Ok(Filled { result, wanted })
+    }
+
+    /// Removes the framing of the bytes from `from` on. What belongs to no payload that is complete, or to the next request, is left
+    /// with the request.
+    fn remove_framing(
+        &mut self,
+        request: &mut Request,
+        policy: &HeadPolicy,
+        out: &mut Vec<u8>,
+        from: usize,
+    ) -> Result<(), Box<Refusal>> {
+        let (mut at, mut end) = (from, from);
+        loop {
+            let unread = out.get_mut(at..).unwrap_or_default();
+            let progress = self.receiver.advance(unread, policy, false, &mut request.head)?;
+            let Step::Body(payload) = progress.step else {
+                request.input.extend_from_slice(out.get(at + progress.consumed..).unwrap_or_default());
+                break;
+            };
+            out.copy_within(at + payload.start..at + payload.end, end);
+            end += payload.len();
+            at += progress.consumed;
+        }
+        out.truncate(end);
+        Ok(())
     }
 
     /// The application waits for the client from now on; until when it may have to.
@@ -94,5 +135,55 @@ impl BodyReader {
     /// Bytes that came, and whether they are slower than the minimum rate.
     pub fn progress(&self, rate: &BodyRate) -> (u64, bool) {
         (self.pace.bytes(), self.pace.is_slow(rate))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    /// A reader behind the head of a request, and its client.
+    fn reading(head: &[u8]) -> (BodyReader, Request, Stream, UnixStream) {
+        let (socket, client) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).expect("sockets");
+        let (mut request, mut receiver) = (Request::default(), Receiver::default());
+        request.input = head.to_vec();
+        let progress = receiver.advance(&mut request.input, &HeadPolicy::default(), false, &mut request.head);
+        request.head_end = progress.expect("a good head").consumed;
+        request.start = request.head_end;
+        (BodyReader::new(receiver), request, Stream::new(socket), UnixStream::from(client))
+    }
+
+    #[test]
+    fn lines_that_never_come_whole_do_not_add_up() {
+        let head = b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let (mut reader, mut request, mut stream, mut client) = reading(head);
+        let policy = HeadPolicy::default();
+        let mut out = Vec::new();
+        client.write_all(b"3").expect("a socket");
+        for count in 0..1000 {
+            let filled = reader.read(&mut stream, &mut request, &policy, (&mut out, PIECE)).expect("good chunks");
+            assert!(filled.result.is_ok());
+            assert_eq!(out.len(), 3 * count);
+            assert_eq!(request.unread(), b"3");
+            client.write_all(b"\r\nabc\r\n3").expect("a socket");
+        }
+        assert!(request.input.len() <= head.len() + 1, "{} bytes", request.input.len());
+        assert!(out.chunks(3).all(|chunk| chunk == b"abc"));
+    }
+
+    #[test]
+    fn what_follows_a_body_is_left_with_the_request() {
+        let head = b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let (mut reader, mut request, mut stream, mut client) = reading(head);
+        client.write_all(b"3\r\nabc\r\n0\r\n\r\nGET / HTTP/1.1\r\n").expect("a socket");
+        let mut out = b"before ".to_vec();
+        let filled = reader.read(&mut stream, &mut request, &HeadPolicy::default(), (&mut out, PIECE));
+        assert!(filled.expect("good chunks").result.is_ok());
+        assert_eq!((out.as_slice(), reader.is_at_end()), (b"before abc".as_slice(), true));
+        assert_eq!(request.unread(), b"GET / HTTP/1.1\r\n");
     }
 }

@@ -153,6 +153,12 @@ impl Request {
         &self.input[self.start..]
     }
 
+    /// Forgets all bytes behind the head: they were looked at, or are elsewhere.
+    pub(crate) fn forget_read(&mut self) {
+        self.input.truncate(self.head_end);
+        self.start = self.head_end;
+    }
+
     fn reset(&mut self) {
         self.input.clear();
         self.out.clear();

@@ -2,6 +2,7 @@
 //!
 //! The body is read on demand. What the application does not take stays in the client's kernel: TCP flow control stops the client.
 use super::body::Body;
+use super::body_reader::{Filled, PIECE};
 use super::encoding::CONTINUE;
 use super::link::Loss;
 use super::outbox::SharedBytes;
@@ -43,41 +44,41 @@ impl Exchange {
         self.request.partial
     }
 
-    /// Reads what has come of the body, without waiting. A client that waits to be told so may send (100).
+    /// Reads all that has come of the body, up to [`PIECE`] bytes, without waiting: what came with the head, and then over the borders
+    /// of chunks and reads. A client that waits to be told so may send (100).
     pub fn receive(&mut self, config: &Config, out: &mut Vec<u8>) -> Incoming {
-        if !self.request.partial {
-            return Incoming::Bytes { last: true };
-        }
         let before = out.len();
-        loop {
-            match self.body.decode(&mut self.request, config, out) {
-                Ok(true) => {
-                    self.request.partial = false;
-                    return Incoming::Bytes { last: true };
-                }
-                Ok(false) => {}
-                Err(refusal) => return self.refused(refusal),
-            }
-            if out.len() > before {
-                return Incoming::Bytes { last: false };
+        match std::mem::take(&mut self.request.body) {
+            Body::Memory(first) if self.request.partial => out.extend_from_slice(&first),
+            other => self.request.body = other,
+        }
+        while self.request.partial {
+            let count = out.len() - before;
+            if count >= PIECE {
+                break;
             }
             self.allow();
-            let filled = self.body.fill(self.lane.output_mut().stream(), &mut self.request.input, out);
-            self.request.received += filled.unwrap_or(0) as u64;
-            match filled {
-                Ok(0) => return self.left(),
-                Ok(_) if self.body.is_at_end() => {
-                    self.request.partial = false;
-                    return Incoming::Bytes { last: true };
-                }
-                Ok(_) | Err(Errno::INTR) => {}
+            let room = (&mut *out, PIECE - count);
+            let Exchange { lane, body, request, .. } = self;
+            let Filled { result, wanted } = match body.read(lane.output_mut().stream(), request, &config.policy, room) {
+                Ok(filled) => filled,
+                Err(refusal) => return self.refused(refusal),
+            };
+            request.received += result.unwrap_or(0) as u64;
+            request.partial = !body.is_at_end();
+            // A read that brings less than was asked for has drained the socket, but may stand before the end of the connection:
+            // only a look that brings nothing may lead to a wait.
+            let came = out.len() > before;
+            match result {
+                Err(Errno::INTR) => {}
+                Ok(read) if read == wanted => {}
+                Ok(1..) if !came => {}
+                _ if came || !self.request.partial => break,
                 Err(Errno::AGAIN) => return Incoming::Wait,
-                Err(_) => return self.left(),
-            }
-            if out.len() > before {
-                return Incoming::Bytes { last: false };
+                Ok(_) | Err(_) => return self.left(),
             }
         }
+        Incoming::Bytes { last: !self.request.partial }
     }
 
     /// After a switch of protocols: adds what has come to `out`, up to `most` bytes of it.

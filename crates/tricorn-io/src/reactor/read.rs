@@ -480,8 +480,7 @@ fn keep(request: &mut Request, piece: Range<usize>, config: &Config, bodies: &mu
 /// Forgets bytes that were used up, but not the head.
 fn compact(request: &mut Request) {
     if request.start > request.head_end && request.start == request.input.len() {
-        request.input.truncate(request.head_end);
-        request.start = request.head_end;
+        request.forget_read();
     } else if request.start > request.head_end + INPUT {
         request.input.drain(request.head_end..request.start);
         request.start = request.head_end;

@@ -433,6 +433,11 @@ pub fn path(exchange: &Exchange) -> String {
     String::from_utf8_lossy(request.head.path.of(request.head_bytes())).into_owned()
 }
 
+/// Waits until so many bytes are in the socket of an exchange.
+pub fn until_unread(exchange: &Exchange, count: usize) {
+    until("it has come", || rustix::io::ioctl_fionread(socket(exchange)).expect("a socket") as usize >= count);
+}
+
 /// The request's body, from wherever it is; and whether it was on disk.
 pub fn body_of(exchange: &mut Exchange) -> (Vec<u8>, bool) {
     match exchange.take_body() {

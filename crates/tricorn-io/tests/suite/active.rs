@@ -133,6 +133,35 @@ fn a_half_close_behind_a_body_counts_when_the_body_was_read() {
 }
 
 #[test]
+fn what_came_with_the_head_and_behind_it_is_one_piece() {
+    let chunked = "POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n";
+    for (request, rest) in [(post(9, "abc"), "defghi"), (chunked.into(), "3;a=b\r\ndef\r\n3\r\nghi\r\n0\r\n\r\n")] {
+        let mut scene = Scene::new(&request, GRACE);
+        let (first, second) = rest.split_at(4); // within a line, if there are any
+        scene.client.send(first.as_bytes());
+        scene.client.send(second.as_bytes());
+        until_unread(scene.active.exchange().expect("a request"), rest.len());
+        let (read, bytes) = scene.read();
+        assert!(matches!(read, Read::Bytes { last: true, departure: None }), "{read:?}");
+        assert_eq!(bytes, b"abcdefghi");
+        scene.end(true);
+    }
+}
+
+#[test]
+fn what_has_come_is_handed_over_before_the_end_of_the_connection() {
+    let mut scene = Scene::new(&post(9, "abc"), LONG);
+    scene.client.send(b"def");
+    scene.client.stream.shutdown(Shutdown::Write).expect("a socket");
+    until_unread(scene.active.exchange().expect("a request"), 3);
+    let (read, bytes) = scene.read();
+    assert!(matches!(read, Read::Bytes { last: false, departure: None }), "{read:?}");
+    assert_eq!(bytes, b"abcdef");
+    until("the client is seen to have left", || matches!(scene.read().0, Read::Gone));
+    scene.end(false);
+}
+
+#[test]
 fn a_half_close_within_a_body_is_the_end_of_the_body() {
     let mut scene = Scene::new(&post(6, "abc"), LONG);
     assert!(!scene.active.take_first().is_empty());

@@ -102,6 +102,65 @@ fn a_chunked_body_is_followed_by_the_next_request() {
 }
 
 #[test]
+fn a_chunked_body_may_be_cut_anywhere() {
+    let server = server();
+    let mut client = server.connect();
+    let body = b"3\r\nabc\r\n00a;x=\"y\"\r\n0123456789\r\n0\r\nX-Sum: 5\r\n\r\n";
+    for cut in 0..body.len() {
+        client.send(&head("/up", "Transfer-Encoding: chunked\r\n"));
+        server.until_open(&["/up"]);
+        let mut all = Vec::new();
+        client.send(&body[..cut]);
+        server.at("/up", move |_, exchange| until_unread(exchange, cut));
+        match server.at("/up", receive) {
+            Came::More(bytes) => all.extend(bytes),
+            came => assert_eq!(came, Came::Wait, "cut at {cut}"),
+        }
+        client.send(&[&body[cut..], request("/next").as_bytes()].concat());
+        all.extend(rest(&server, "/up"));
+        assert_eq!(all, b"abc0123456789", "cut at {cut}");
+        assert_eq!(server.at("/up", |_, exchange| exchange.request.head.trailers.len()), 1, "cut at {cut}");
+        server.finish("/up");
+        assert_eq!(client.response().body, b"/up");
+        server.until_open(&["/next"]);
+        server.finish("/next");
+        assert_eq!(client.response().body, b"/next");
+    }
+}
+
+#[test]
+fn a_piece_is_at_most_256_kib() {
+    let server = server();
+    for framing in ["Content-Length: 2000000\r\n", "Transfer-Encoding: chunked\r\n"] {
+        let mut client = server.connect();
+        client.send(&head("/up", framing));
+        server.until_open(&["/up"]);
+        let sender = std::thread::spawn(move || {
+            let body = vec![b'x'; 2_000_000];
+            if framing.starts_with('C') {
+                client.send(&body);
+            } else {
+                client.send(&[b"1e8480\r\n".as_slice(), &body, b"\r\n0\r\n\r\n"].concat());
+            }
+            client
+        });
+        let (mut count, mut is_last) = (0, false);
+        until("the body is there", || {
+            match server.at("/up", receive) {
+                Came::More(bytes) | Came::Last(bytes) if bytes.len() > 256 * 1024 => panic!("{} bytes", bytes.len()),
+                Came::More(bytes) => count += bytes.len(),
+                Came::Last(bytes) => (count, is_last) = (count + bytes.len(), true),
+                came => assert_eq!(came, Came::Wait),
+            }
+            is_last
+        });
+        assert_eq!(count, 2_000_000);
+        server.finish("/up");
+        assert_eq!(sender.join().expect("a sender").response().status, 200);
+    }
+}
+
+#[test]
 fn what_came_with_the_head_is_all_there() {
     let server = server();
     let mut client = server.connect();

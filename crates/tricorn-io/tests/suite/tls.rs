@@ -77,6 +77,35 @@ fn bodies_pass_both_ways_whole() {
 }
 
 #[test]
+fn a_piece_of_a_body_joins_records() {
+    let world = World::new();
+    let (sent, is_sent) = std::sync::mpsc::channel();
+    let (called, is_called) = std::sync::mpsc::channel();
+    let is_sent = std::sync::Mutex::new(is_sent);
+    let server = Server::start(world.secure(Config { streaming: true, ..config() }), move |engine, exchange| {
+        called.send(()).expect("a test");
+        let count = is_sent.lock().expect("a test").recv().expect("a client");
+        until_unread(exchange, count);
+        let mut piece = Vec::new();
+        let incoming = exchange.receive(engine.config(), &mut piece);
+        assert!(matches!(incoming, tricorn_io::Incoming::Bytes { last: true }), "{incoming:?}");
+        answer(engine, exchange, &piece);
+    });
+    let mut client = world.connect(&server);
+    for chunked in [false, true] {
+        let (framing, body) = match chunked {
+            true => ("Transfer-Encoding: chunked", [b"4e20\r\n", noise(20_000).as_slice(), b"\r\n0\r\n\r\n"].concat()),
+            false => ("Content-Length: 20000", noise(20_000)),
+        };
+        client.send(format!("POST / HTTP/1.1\r\nHost: h\r\n{framing}\r\n\r\n").as_bytes());
+        is_called.recv().expect("a server");
+        body.chunks(7_000).for_each(|record| client.send(record));
+        sent.send(body.len()).expect("a server");
+        assert!(client.response().body == noise(20_000), "chunked: {chunked}");
+    }
+}
+
+#[test]
 fn what_comes_byte_by_byte_is_read() {
     let world = World::new();
     let server = Server::start(world.secure(config()), echo);

@@ -5,7 +5,7 @@ use crate::loops::{AfterTurn, Awaited, Poll, Ready, Wait};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tricorn_io::{Body, Departure, Read, clock};
+use tricorn_io::{Departure, Read, clock};
 
 /// What `receive()` returns.
 pub fn receive(call: &Bound<'_, Call>) -> PyResult<Py<PyAny>> {
@@ -74,25 +74,19 @@ fn next(slf: &Bound<'_, Call>) -> PyResult<Option<Py<PyAny>>> {
         drop(guard);
         return tell(call, py).map(Some);
     }
-    // Hands over what came before the client left, then the departure: a complete request is still processed, and
-    // frameworks such as engine.io take the first event for the request.
+    // What came before the client left is handed over first: a complete request is still processed, and frameworks such as
+    // engine.io take the first event for the request.
     let is_awaited = !state.active.is_away() && !state.received.body;
-    if is_awaited {
-        let first = state.active.take_first();
-        let has_some = !matches!(first, Body::Empty) && !first.is_empty();
-        let more = state.active.is_partial();
-        if has_some || !more {
-            state.received.body = !more;
-            drop(guard);
-            return request(py, if has_some { bytes_of(py, first)? } else { PyBytes::new(py, b"") }, more).map(Some);
-        }
-    }
-    if state.received.gone {
+    if is_awaited && !state.active.is_partial() {
+        let all = state.active.take_first();
+        state.received.body = true;
         drop(guard);
-        return tell(call, py).map(Some);
+        return request(py, bytes_of(py, all)?, false).map(Some);
     }
     if !is_awaited {
-        return Ok(None);
+        let gone = state.received.gone;
+        drop(guard);
+        return if gone { tell(call, py).map(Some) } else { Ok(None) };
     }
     if state.turn.is_over() {
         return Ok(None);
@@ -109,6 +103,10 @@ fn next(slf: &Bound<'_, Call>) -> PyResult<Option<Py<PyAny>>> {
             drop(scratch);
             departure.map_or(Ok(()), |departure| Call::departed(slf, departure))?;
             request(py, body, !last).map(Some)
+        }
+        Read::Wait { .. } if state.received.gone => {
+            drop((guard, scratch));
+            tell(call, py).map(Some)
         }
         Read::Wait { is_new } => {
             state.turn.end();

@@ -4,7 +4,7 @@ use crate::buffer::bytes_of;
 use pyo3::exceptions::{PyConnectionAbortedError, PyConnectionResetError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tricorn_io::Read;
+use tricorn_io::{Body, Read};
 use tricorn_proto::message::Refusal;
 
 /// What has come; empty at the end, `None` if there is nothing yet. Raises ConnectionError if no more will come.
@@ -13,9 +13,12 @@ pub fn read<'py>(slf: &Bound<'py, Call>) -> PyResult<Option<Bound<'py, PyBytes>>
     if call.is_over() {
         return Err(gone());
     }
-    let first = call.state().active.take_first();
-    if !first.is_empty() {
-        return bytes_of(py, first).map(Some);
+    let whole = {
+        let mut state = call.state();
+        if state.active.is_partial() { Body::Empty } else { state.active.take_first() }
+    };
+    if !whole.is_empty() {
+        return bytes_of(py, whole).map(Some);
     }
     let mut scratch = call.ground.shared.scratch();
     scratch.clear();

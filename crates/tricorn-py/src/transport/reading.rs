@@ -9,8 +9,8 @@ use std::io::Write;
 use tricorn_io::{Departure, Engine, Exchange, Incoming, Read};
 use tricorn_proto::message::{Framing, Known, Refusal, Version};
 
-/// Most pieces read in a row; then others get their turn.
-const BURST: usize = 8;
+/// Most pieces of up to 256 KiB read in a row; then others get their turn.
+const BURST: usize = 4;
 /// Most bytes read at a time of a connection that speaks another protocol.
 const PIECE: usize = 64 * 1024;
 

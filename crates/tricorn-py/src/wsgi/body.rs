@@ -8,7 +8,6 @@
 //! or another greenlet). The wait has a descriptor of its own: the exchange may be over before it.
 use super::handle::{Handle, over};
 use super::wait::{Hub, Wait};
-use crate::buffer::bytes_of;
 use crate::sync::lock;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -17,7 +16,7 @@ use pyo3::types::{PyBytes, PyType};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Mutex;
 use tricorn_io::clock::{self, SECOND};
-use tricorn_io::{Awaited, Body, Engine, Exchange, Incoming};
+use tricorn_io::{Awaited, Engine, Exchange, Incoming};
 use tricorn_proto::message::Refusal;
 
 /// The longest a thread waits before it looks whether Python wants something of it.
@@ -26,15 +25,9 @@ const SLICE: u64 = SECOND / 2;
 static READER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 static BODY_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
-/// The reader of a body of which `first` has come.
-pub fn reader<'py>(py: Python<'py>, handle: &Py<Handle>, first: Body) -> PyResult<Bound<'py, PyAny>> {
-    let at_hand = match first {
-        Body::Empty => Vec::new(),
-        Body::Memory(bytes) => bytes,
-        other => bytes_of(py, other)?.as_bytes().to_vec(),
-    };
-    let state = State { at_hand, ..State::default() };
-    let source = BodySource { handle: handle.clone_ref(py), state: Mutex::new(Some(state)) };
+/// The reader of a body that is still to come.
+pub fn reader<'py>(py: Python<'py>, handle: &Py<Handle>) -> PyResult<Bound<'py, PyAny>> {
+    let source = BodySource { handle: handle.clone_ref(py), state: Mutex::new(Some(State::default())) };
     READER.import(py, "tricorn.gateway.request_body", "reader")?.call1((source,))
 }
 

@@ -139,8 +139,8 @@ impl Maker {
         let py = template.py();
         let environ = template.copy()?;
         self.addresses(&environ, handle.get().engine(), exchange)?;
-        let body = exchange.take_body();
-        let is_partial = exchange.is_partial();
+        // What came of a body that is still to come stays with the exchange, and is read together with the rest.
+        let body = if exchange.is_partial() { None } else { Some(exchange.take_body()) };
         let request = &*exchange.request;
         let (head, bytes) = (&request.head, request.head_bytes());
         let set = |key: &Py<PyString>, value: &Bound<'py, PyString>| put(&environ, key.bind(py), value);
@@ -177,10 +177,10 @@ impl Maker {
             put(&environ, self.keys.request_id.bind(py), &id)?;
             put(&environ, self.keys.http_request_id.bind(py), &id)?;
         }
-        if is_partial {
-            put(&environ, self.keys.input.bind(py), &super::body::reader(py, handle, body)?)?;
-        } else if !matches!(body, Body::Empty) {
-            put(&environ, self.keys.input.bind(py), &super::input::reader(py, body)?)?;
+        match body {
+            None => put(&environ, self.keys.input.bind(py), &super::body::reader(py, handle)?)?,
+            Some(Body::Empty) => {}
+            Some(body) => put(&environ, self.keys.input.bind(py), &super::input::reader(py, body)?)?,
         }
         Ok(Built::Environ(environ))
     }
