@@ -41,7 +41,7 @@ pub fn forwarded<'py>(py: Python<'py>, engine: &Engine, exchange: &Exchange) -> 
         return client.map(|client| (&client.name, client.port).into_pyobject(py)).transpose();
     }
     let client = client_of(&request.head, request.head_bytes(), &engine.config().policy.trust);
-    client.map(|client| (latin1(py, client)?, 0).into_pyobject(py)).transpose()
+    client.map(|client| (latin1(py, client.name)?, client.port).into_pyobject(py)).transpose()
 }
 
 /// The server as trusted front ends know it; if they only say a port, with the host that the connection has.

@@ -200,6 +200,12 @@ def test_scheme_of_a_trusted_front_end(server: Server) -> None:
     assert environ(server, fields=[("X-Forwarded-Proto", "http")])["wsgi.url_scheme"] == ["str", "http"]
 
 
+@pytest.mark.beyond_reference("it compares with case, and knows no scheme of WebSockets")
+def test_schemes_of_a_trusted_front_end_compare_without_case(server: Server) -> None:
+    for value in ("HTTPS", "wss", "WSS"):
+        assert environ(server, fields=[("X-Forwarded-Proto", value)])["wsgi.url_scheme"] == ["str", "https"], value
+
+
 def test_script_name_of_a_trusted_front_end(server: Server) -> None:
     got = environ(server, "/echo/here", fields=[("SCRIPT_NAME", "")])
     assert got["SCRIPT_NAME"] == ["str", ""]

@@ -1,5 +1,6 @@
 //! Whether the client spoke TLS to a front end, as a trusted front end tells (gunicorn's `secure_scheme_headers`).
 use super::HeadPolicy;
+use crate::message::grammar::trim_ows;
 use crate::message::{Refusal, RefusalKind, Scheme};
 
 /// What the scheme headers seen so far say; `None`: nothing.
@@ -22,7 +23,7 @@ impl SchemeClaim {
             let last = |name: &[u8]| name.last().map(u8::to_ascii_lowercase);
             let ends_alike = last(name) == last(scheme_name);
             if ends_alike && name.eq_ignore_ascii_case(scheme_name) {
-                self.told(if value == secure.as_slice() { Scheme::Https } else { Scheme::Http })?;
+                self.told(if means(value, secure) { Scheme::Https } else { Scheme::Http })?;
             }
         }
         Ok(())
@@ -34,4 +35,12 @@ impl SchemeClaim {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether a value says what the value for https says. Schemes compare without case (RFC 3986 section 3.1); the scheme of a
+/// WebSocket says the same (Traefik sends `wss`). Of a list the last element counts: those before it may be the client's.
+#[inline]
+fn means(value: &[u8], secure: &[u8]) -> bool {
+    let last = memchr::memrchr(b',', value).map_or(value, |comma| trim_ows(&value[comma + 1..]));
+    last.eq_ignore_ascii_case(secure) || secure.eq_ignore_ascii_case(b"https") && last.eq_ignore_ascii_case(b"wss")
 }

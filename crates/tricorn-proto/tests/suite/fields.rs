@@ -166,8 +166,22 @@ fn the_scheme_is_what_a_trusted_peer_says() {
     let https = get("X-Forwarded-Proto: https\r\n");
     assert_eq!(accepted_with(&trusting(), &https).scheme, Scheme::Https);
     assert_eq!(accepted(&https).scheme, Scheme::Http, "not trusted");
-    for lines in ["X-Forwarded-Proto: HTTPS\r\n", "X-Forwarded-Proto: http\r\n", "X-Foo: https\r\n"] {
-        assert_eq!(accepted_with(&trusting(), &get(lines)).scheme, Scheme::Http);
+    for (value, scheme) in [
+        ("HTTPS", Scheme::Https),
+        ("wss", Scheme::Https),
+        ("WSS", Scheme::Https),
+        ("http, https", Scheme::Https),
+        ("http", Scheme::Http),
+        ("ws", Scheme::Http),
+        ("https, http", Scheme::Http),
+        ("on", Scheme::Http),
+        ("", Scheme::Http),
+    ] {
+        let lines = format!("X-Forwarded-Proto: {value}\r\n");
+        assert_eq!(accepted_with(&trusting(), &get(&lines)).scheme, scheme, "{value}");
+    }
+    for lines in ["X-Foo: https\r\n", "X_Forwarded_Proto: https\r\n", "X-Forwarded-Ssl: wss\r\n"] {
+        assert_eq!(accepted_with(&trusting(), &get(lines)).scheme, Scheme::Http, "{lines}");
     }
     let same = get("X-Forwarded-Proto: https\r\nx-forwarded-ssl: on\r\n");
     assert_eq!(accepted_with(&trusting(), &same).scheme, Scheme::Https);

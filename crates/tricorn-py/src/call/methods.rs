@@ -65,10 +65,10 @@ impl Call {
             }
             let client =
                 client_of(&request.head, request.head_bytes(), &self.ground.shared.engine.config().policy.trust);
-            // What stands there need not be an address.
-            let client =
-                client.filter(|client| str::from_utf8(client).is_ok_and(|text| text.parse::<IpAddr>().is_ok()));
-            client.map(|client| latin1(py, client)).transpose()
+            // What stands there need not be an address. tornado has no place for a port.
+            let name = client.map(|client| client.name);
+            let name = name.filter(|name| str::from_utf8(name).is_ok_and(|text| text.parse::<IpAddr>().is_ok()));
+            name.map(|name| latin1(py, name)).transpose()
         })
     }
 
