@@ -108,6 +108,7 @@ CORE = {
     "tricorn-io/src/monitor/orphan.rs": "warning",
     "tricorn-io/src/reactor/attend.rs": "warning",
     "tricorn-io/src/reactor/hand_over.rs": "warning",
+    "tricorn-io/src/reactor/log.rs": "warning",
     "tricorn-io/src/reactor/proxied.rs": "warning",
     "tricorn-io/src/reactor/read.rs": "warning",
     "tricorn-io/src/reactor/reject.rs": "warning",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tornado.wsgi import WSGIContainer
+
 from tricorn.errors import ConfigError
 from tricorn.gateway import observe_call, tornado
 from tricorn.gateway.tornado_wsgi import wsgi_of
@@ -21,6 +23,7 @@ class TornadoWorker(LoopWorker):
     def loaded(self) -> None:
         # A WSGI call that waits for its client holds up the loop.
         self.streaming = self.yields = wsgi_of(self.wsgi) is None
+        self.environ = not self.streaming or isinstance(self.wsgi, WSGIContainer)
 
     def make_gateway(self) -> CallGateway | WsgiGateway:
         from tricorn.workers import native

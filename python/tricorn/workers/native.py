@@ -164,6 +164,11 @@ def buffers_responses(config: Config, worker: Worker | type[Worker]) -> bool:
     return not worker.yields if asked == "auto" else asked and not worker.streaming
 
 
+def header_map(config: Config, worker: Worker | type[Worker]) -> str:
+    """What becomes of names with an underscore. Where no environ merges them, only an operator's word drops them."""
+    return "dangerous" if config.is_default("header_map") and not worker.environ else config.header_map
+
+
 def _lower(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     return ((name.lower(), value) for name, value in fields)
 
@@ -176,6 +181,7 @@ def core_options(config: Config, worker: Worker | type[Worker], *, siblings: boo
         "streaming": worker.streaming or not config.request_buffering,
         "siblings": siblings,
         "closes_idle": config.reload,
+        "header_map": header_map(config, worker),
         "max_concurrency": MEASURED if config.max_concurrency == "auto" else config.max_concurrency,
         "response_buffering": buffers_responses(config, worker),
         "upload_dir": config.tmp_upload_dir,

@@ -148,3 +148,48 @@ def test_the_root_path_of_the_setting(pool: Pool) -> None:
     server = pool.get("asgi.play:application", worker_class="asgi", root_path="/mounted")
     assert scope(server)["root_path"] == "/mounted"
     assert isinstance(scope(server)["path"], str)
+
+
+def test_names_with_an_underscore_are_seen(server: Server) -> None:
+    """No environ makes two names one."""
+    got = headers(server, ("X-Token", "a"), ("X_Token", "b"), ("_", "c"))
+    assert [pair for pair in got if pair[0] in (b"x-token", b"x_token", b"_")] == [
+        (b"x-token", b"a"),
+        (b"x_token", b"b"),
+        (b"_", b"c"),
+    ]
+
+
+def test_names_with_an_underscore_speak_for_no_front_end(server: Server) -> None:
+    got = scope(server, "/scope", ("X_Forwarded_For", "203.0.113.9"), ("X_Forwarded_Proto", "https"))
+    assert got["scheme"] == "http"
+    assert "203.0.113.9" not in (got.get("client") or ())
+
+
+def test_the_scheme_of_a_front_end(server: Server) -> None:
+    told = {value: scope(server, "/scope", ("X-Forwarded-Proto", value))["scheme"] for value in SCHEMES}
+    assert told == SCHEMES
+
+
+def test_the_port_of_the_client_of_a_front_end(server: Server) -> None:
+    told = {value: tuple(scope(server, "/scope", ("X-Forwarded-For", value))["client"]) for value in CLIENTS}
+    assert told == CLIENTS
+
+
+SCHEMES = {
+    "https": "https",
+    "HTTPS": "https",
+    "wss": "https",
+    "Wss": "https",
+    "http, https": "https",
+    "http": "http",
+    "ws": "http",
+    "https, http": "http",
+}
+CLIENTS = {
+    "203.0.113.9": ("203.0.113.9", 0),
+    "203.0.113.9:4711": ("203.0.113.9", 4711),
+    "[2001:db8::1]:443": ("2001:db8::1", 443),
+    "2001:db8::1": ("2001:db8::1", 0),
+    "192.0.2.1:1, 203.0.113.9:4711": ("203.0.113.9", 4711),
+}

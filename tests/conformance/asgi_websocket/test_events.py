@@ -262,3 +262,10 @@ def test_frames_that_wait_for_accept(tcp_server: Server) -> None:
         assert tcp_server.get("/open/late").status == 200
         assert wire._head(False).status == 101
         assert wire._exactly(14, "two messages") == b"\x81\x05early\x81\x05later"
+
+
+def test_a_handshake_by_a_front_end(tcp_server: Server) -> None:
+    fields = (("X-Forwarded-Proto", "wss"), ("X-Forwarded-For", "[2001:db8::1]:443"), ("X_Token", "b"))
+    scope = scope_of(tcp_server, "/the-scope", *fields)
+    assert (scope["scheme"], tuple(scope["client"])) == ("wss", ("2001:db8::1", 443))
+    assert (b"x_token", b"b") in [tuple(pair) for pair in scope["headers"]]

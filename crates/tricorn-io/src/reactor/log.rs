@@ -21,11 +21,20 @@ pub(super) struct Log {
     proxied: Proxied,
     /// When the log was told last of a client that speaks TLS where it should not.
     told_of_tls: u64,
+    /// The log was told of a field that `header_map` has dropped.
+    told_of_dropped: bool,
 }
 
 impl Log {
     pub fn new(config: Arc<Config>, logs: Arc<Logs>) -> Log {
-        Log { config, logs, warnings: Warnings::default(), proxied: Proxied::default(), told_of_tls: 0 }
+        Log {
+            config,
+            logs,
+            warnings: Warnings::default(),
+            proxied: Proxied::default(),
+            told_of_tls: 0,
+            told_of_dropped: false,
+        }
     }
 
     /// Applies what front ends say of a complete head, before its body.
@@ -37,8 +46,28 @@ impl Log {
         board: Scoreboard,
         chores: &mut Chores,
     ) -> Result<(), Box<Refusal>> {
+        if !request.head.dropped.is_empty() {
+            self.tell_of_dropped(request, chores);
+        }
         let Some(policy) = &self.config.policy.proxy else { return Ok(()) };
         self.proxied.believe(request, origin, policy, board, chores)
+    }
+
+    /// Warns of the first field that was dropped. Once for each worker: clients choose the names.
+    #[cold]
+    fn tell_of_dropped(&mut self, request: &Request, chores: &mut Chores) {
+        if std::mem::replace(&mut self.told_of_dropped, true) {
+            return;
+        }
+        let name = request.head.dropped.of(request.head_bytes());
+        let name = String::from_utf8_lossy(&name[..name.len().min(NAME)]);
+        chores.notice(true, || {
+            format!(
+                "Dropped the header field {name}: a WSGI environ has the same key for names with underscores and with hyphens. Send \
+                 {} instead, or see header_map and forwarder_headers. Further ones are dropped without a line",
+                name.replace('_', "-")
+            )
+        });
     }
 
     /// Whether the log is to be told of a client that speaks TLS where that is not spoken: once a minute.
@@ -103,4 +132,6 @@ impl Log {
     }
 }
 
+/// Most bytes of a field's name in the log.
+const NAME: usize = 100;
 const MINUTE: u64 = 60 * SECOND;

@@ -105,6 +105,7 @@ fn walk(
         return Ok(None);
     }
     meaning.verdict?;
+    head.dropped = meaning.dropped;
     head.scheme = meaning.scheme.0.unwrap_or_default();
     head.scheme_is_told = meaning.scheme.0.is_some();
     meaning.facts.decide(head, input)?;
@@ -139,6 +140,8 @@ struct Meaning<'a> {
     /// No field is told apart by `scheme` whose length has no bit here.
     scheme_lengths: u64,
     underscores: Underscores<'a>,
+    /// The first name that was left out.
+    dropped: Span,
     /// The first thing that is wrong.
     verdict: Result<(), Box<Refusal>>,
 }
@@ -152,6 +155,7 @@ impl<'a> Meaning<'a> {
             scheme: SchemeClaim::default(),
             scheme_lengths: if source.trusted { SchemeClaim::lengths(source.policy) } else { 0 },
             underscores: Underscores::new(source.input, start, end),
+            dropped: Span::default(),
             verdict: Ok(()),
         }
     }
@@ -172,12 +176,14 @@ impl<'a> Meaning<'a> {
 
     #[cold]
     fn may_pass(&mut self, name: Span) -> bool {
-        may_pass(self.source, name).unwrap_or_else(|refusal| {
-            if self.verdict.is_ok() {
-                self.verdict = Err(refusal);
-            }
-            false
-        })
+        match may_pass(self.source, name) {
+            Ok(true) => return true,
+            Ok(false) if self.dropped.is_empty() => self.dropped = name,
+            Ok(false) => {}
+            Err(refusal) if self.verdict.is_ok() => self.verdict = Err(refusal),
+            Err(_) => {}
+        }
+        false
     }
 }
 
@@ -219,7 +225,8 @@ impl<'a> Underscores<'a> {
 }
 
 /// `X-Forwarded-For` and `X_Forwarded_For` are one name in a WSGI environ: a client could overwrite what the front end
-/// said. So a name with an underscore needs a reason to be let through (gunicorn's `header_map`, CVE-2024-1135's kin).
+/// said. So a name with an underscore needs a reason to be let through (gunicorn's `header_map`, CVE-2024-1135's kin). Where
+/// applications see names as they came, `Dangerous` is the policy: nothing is merged there.
 #[cold]
 fn may_pass(source: &Source<'_>, name: Span) -> Result<bool, Box<Refusal>> {
     let upper = name.of(source.input).to_ascii_uppercase();

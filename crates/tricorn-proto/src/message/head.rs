@@ -14,6 +14,11 @@ impl Span {
     pub fn of(self, head: &[u8]) -> &[u8] {
         head.get(self.start as usize..self.end as usize).unwrap_or(&[])
     }
+
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.start == self.end
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -89,6 +94,8 @@ pub struct RequestHead {
     pub version: Version,
     /// The fields the application may see, in order (after `header_map` and `forwarder_headers`).
     pub fields: Vec<Field>,
+    /// The name of the first field that `header_map` has dropped; empty if none was.
+    pub dropped: Span,
     pub framing: Framing,
     pub scheme: Scheme,
     /// A trusted front end has said so; else it is the connection's.

@@ -73,7 +73,8 @@ class FrontEnds(Section):
             {"X-FORWARDED-PROTOCOL": "ssl", "X-FORWARDED-PROTO": "https", "X-FORWARDED-SSL": "on"},
         ),
         help="Headers, and their values, by which a front end says that the client uses HTTPS.",
-        doc="They count only from peers in `forwarded_allow_ips`. Contradictory ones are refused.",
+        doc="They count only from peers in `forwarded_allow_ips`. Values compare without case, `wss` says the same as "
+        "`https`, and the last element of a list counts. Contradictory ones are refused.",
     )
 
     forwarder_headers: Setting[tuple[str, ...]] = Setting(
@@ -160,7 +161,9 @@ class FrontEnds(Section):
         core=True,
         help="What to do with header names that contain an underscore: drop, refuse or dangerous.",
         doc="A proxy may take X_USER and X-USER for two names, while WSGI makes one of them; so such fields are "
-        "dropped, unless they are in `forwarder_headers`.",
+        "dropped, unless they are in `forwarder_headers`. The log names the first one. ASGI, aiohttp and tornado "
+        "applications see names as they came, so there the default passes such fields on; `drop` drops them only "
+        "where it is set. Set it for a framework that makes names of CGI itself (Django).",
     )
 
 
