@@ -88,11 +88,11 @@ def test_lines_of_the_core_are_sentences(core: Path) -> None:
         "lower case is no line",
         "GET / HTTP/1.1",
     )
-    core.write_text("".join(f'let _ = "{text}";\n' for text in (*texts, "After a while the client has left, early")))
+    core.write_text("".join(f'let _ = "{text}";\n' for text in (*texts, "After a while the client disconnected, early")))
     assert log_lines.core_lines() == [
         Line("Refused with …: too long", "warning", "crates/tricorn-io/src/a.rs"),
         Line("… has gone away", "warning", "crates/tricorn-io/src/a.rs"),
-        Line("After a while the client has left, early", "debug", "crates/tricorn-io/src/a.rs"),
+        Line("After a while the client disconnected, early", "debug", "crates/tricorn-io/src/a.rs"),
     ]
 
 
