@@ -72,7 +72,7 @@ AGAIN_AND_AGAIN = [step for _ in range(20) for step in (("attempt", piece(b"two"
 
 
 @ENDS
-def test_sending_to_nobody_does_nothing(stage: Stage, end: str) -> None:
+def test_sending_to_a_client_that_left_does_nothing(stage: Stage, end: str) -> None:
     """Until 2.4 of the specification, which is what is announced: frameworks do not expect an OSError."""
     wire = stage.connect()
     wire.send(stage.request(start(), body(b"one", True), RECEIVE, RECEIVE, *AGAIN_AND_AGAIN))
@@ -84,7 +84,7 @@ def test_sending_to_nobody_does_nothing(stage: Stage, end: str) -> None:
 
 
 @ENDS
-def test_what_is_sent_to_nobody_is_not_looked_at(stage: Stage, end: str) -> None:
+def test_what_is_sent_to_a_client_that_left_is_not_looked_at(stage: Stage, end: str) -> None:
     """As in the endpoints of MCP, where a second response begins after a stream whose client has left."""
     wire = stage.connect()
     wrong = ["http.response.trailers", "http.response.start", "http.response.early_hint", "http.response.pathsend"]
@@ -99,8 +99,8 @@ def test_what_is_sent_to_nobody_is_not_looked_at(stage: Stage, end: str) -> None
     assert not [line for line in stage.server.log.lines if "Unexpected ASGI message" in line]
 
 
-def test_what_runs_for_nobody_holds_no_connection(stage: Stage) -> None:
-    """A response that is complete is over, whether or not somebody was there."""
+def test_a_response_to_a_client_that_left_holds_no_connection(stage: Stage) -> None:
+    """A response that is complete is over, whether or not a client was there."""
     wire = stage.connect()
     wire.send(stage.request(("say", "begun"), stage.gate, *ANSWER, RECEIVE, ("sleep", 0.1), ("say", "worked")))
     stage.told(1)
@@ -155,7 +155,7 @@ def test_a_handler_whose_client_has_left_runs_to_its_end(server: Server) -> None
         assert wire.sock.recv(1000)
     for wire in wires:
         wire.reset()
-    assert streaming.told(2) == ["cancelled", "cleaned up"], "a stream that nobody reads, when the grace is over"
+    assert streaming.told(2) == ["cancelled", "cleaned up"], "a stream that is not read, when the grace is over"
     server.log.wait(r"\[INFO\] GET /play: cancelled, since its client disconnected 3 s ago")
     for stage in stages[:3]:
         stage.go()

@@ -88,7 +88,9 @@ def test_lines_of_the_core_are_sentences(core: Path) -> None:
         "lower case is no line",
         "GET / HTTP/1.1",
     )
-    core.write_text("".join(f'let _ = "{text}";\n' for text in (*texts, "After a while the client disconnected, early")))
+    core.write_text(
+        "".join(f'let _ = "{text}";\n' for text in (*texts, "After a while the client disconnected, early"))
+    )
     assert log_lines.core_lines() == [
         Line("Refused with …: too long", "warning", "crates/tricorn-io/src/a.rs"),
         Line("… has gone away", "warning", "crates/tricorn-io/src/a.rs"),

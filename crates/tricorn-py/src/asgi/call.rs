@@ -9,17 +9,17 @@
 use super::failure::{self, Known, is_excused};
 use super::ground::Ground;
 use super::parts::{Departed, Run, Waits};
-use super::send;
 use super::turn::Fairness;
 use crate::forked;
 use crate::loops::{Begun, Told, error_of, wake};
+use crate::pieces::Piece;
 use crate::report::{Level, request_line, scope_line};
 use crate::sync::lock;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use std::sync::{Arc, Mutex, MutexGuard};
-use tricorn_io::{Active, Departure, Effects, Exchange, Readiness};
+use tricorn_io::{Active, Departure, Effects, Exchange, Readiness, Sent};
 use tricorn_proto::message::Refusal;
 use tricorn_proto::response::End;
 
@@ -90,7 +90,17 @@ impl Call {
 
     /// Sends the head of a response whose body does not follow at once.
     fn send_head(slf: &Bound<'_, Call>) -> PyResult<()> {
-        if slf.get().state().owes_head() { send::head(slf) } else { Ok(()) }
+        let (call, nothing) = (slf.get(), PyBytes::new(slf.py(), b""));
+        let sent = {
+            let mut state = call.state();
+            if !state.owes_head() {
+                return Ok(());
+            }
+            let Some(exchange) = state.active.exchange_mut() else { return Ok(()) };
+            exchange.foresee_close_unread(false);
+            Piece::all(&nothing).write(&call.ground.shared.engine, exchange, None)
+        };
+        if sent == Sent::Gone { Call::departed(slf, Departure::Broken) } else { Ok(()) }
     }
 
     /// The client has left some time ago.
@@ -98,8 +108,8 @@ impl Call {
         {
             let mut state = self.state();
             state.departed.is_overdue = true;
-            let serves_nobody = state.response.phase != Phase::Awaited;
-            if !self.ground.cancels(state.departed, serves_nobody) {
+            let is_unread = state.response.phase != Phase::Awaited;
+            if !self.ground.cancels(state.departed, is_unread) {
                 return Ok(());
             }
         }
@@ -111,8 +121,11 @@ impl State {
     /// Whether a head is to go out before there is a piece of the body, when the application goes on to wait: one with a length
     /// goes with the body, which is on its way.
     pub fn owes_head(&self) -> bool {
-        let has_no_length = |exchange: &Exchange| exchange.request.reply.content_length().is_none();
-        self.response.phase == Phase::Started && self.active.exchange().is_some_and(has_no_length)
+        let is_due = |exchange: &Exchange| {
+            let reply = &exchange.request.reply;
+            reply.content_length().is_none() && !reply.head_sent()
+        };
+        self.response.phase == Phase::Started && self.active.exchange().is_some_and(is_due)
     }
 }
 

@@ -30,8 +30,8 @@ pub struct Ground {
     pub application: Py<PyAny>,
     maker: Mutex<Maker>,
     pub limits: Limits,
-    /// Every task is cancelled when its client has left and the grace is over, as in gunicorn: the setting was given. By
-    /// default only those are that serve nobody any more.
+    /// The setting was given: when the grace is over every task is cancelled whose client has left, as in gunicorn. By default
+    /// only those whose response is read by no client any more are.
     pub cancels_all: bool,
     /// What WebSockets share; `None` while one of them works with it.
     buffers: Mutex<Option<Box<WebSocketBuffers>>>,
@@ -87,10 +87,10 @@ impl Ground {
         is_used.then(|| scope.clone().unbind())
     }
 
-    /// Whether a task is to be cancelled now that its grace is over. `serves_nobody`: it has begun to answer a client that is
-    /// gone.
-    pub fn cancels(&self, departed: Departed, serves_nobody: bool) -> bool {
-        self.cancels_all || serves_nobody && !departed.is_told
+    /// Whether a task is to be cancelled now that its grace is over. `is_unread`: its response has begun, and its client, which
+    /// is gone, does not read it.
+    pub fn cancels(&self, departed: Departed, is_unread: bool) -> bool {
+        self.cancels_all || is_unread && !departed.is_told
     }
 
     /// The log is told that a task is cancelled since its client has left.

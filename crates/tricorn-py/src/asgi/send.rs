@@ -25,7 +25,7 @@ pub fn send(call: &Bound<'_, Call>, event: &Bound<'_, PyAny>) -> PyResult<Py<PyA
     match verdict {
         Verdict::Go => {}
         Verdict::Ignore => return Done::get(py),
-        Verdict::Nobody => return to_nobody(call, kind, event),
+        Verdict::Gone => return discard(call, kind, event),
     }
     let sent = match kind {
         "http.response.body" => body(call, event)?,
@@ -47,7 +47,7 @@ enum Verdict {
     Go,
     Ignore,
     /// The connection is broken: nothing that is sent arrives.
-    Nobody,
+    Gone,
 }
 
 /// Events come in the order of the specification; others are told what was expected. What comes after the response is
@@ -58,7 +58,7 @@ fn verdict(kind: &str, state: &State) -> PyResult<Verdict> {
         return Ok(Verdict::Ignore);
     }
     if state.received.gone && state.active.exchange().is_none_or(Exchange::is_gone) {
-        return Ok(Verdict::Nobody);
+        return Ok(Verdict::Gone);
     }
     let fits = match kind {
         "http.response.start" => state.response.phase == Phase::Awaited,
@@ -112,19 +112,6 @@ fn start(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
     drop(state);
     Call::send_head_soon(call)?;
     Ok(sent)
-}
-
-/// Sends the head alone; the body follows.
-pub fn head(call: &Bound<'_, Call>) -> PyResult<()> {
-    let nothing = PyBytes::new(call.py(), b"");
-    let sent = with(call, |exchange| {
-        if exchange.request.reply.head_sent() {
-            return Ok(Sent::Accepted);
-        }
-        exchange.foresee_close_unread(false);
-        Ok(Piece::all(&nothing).write(&call.get().ground().shared.engine, exchange, None))
-    })?;
-    if sent == Sent::Gone { Call::departed(call, Departure::Broken) } else { Ok(()) }
 }
 
 fn body(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
@@ -255,7 +242,7 @@ fn informational(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<
 }
 
 /// Works on the exchange, which is elsewhere meanwhile: Python may run, on other threads at least.
-pub fn with(call: &Bound<'_, Call>, work: impl FnOnce(&mut Exchange) -> PyResult<Sent>) -> PyResult<Sent> {
+fn with(call: &Bound<'_, Call>, work: impl FnOnce(&mut Exchange) -> PyResult<Sent>) -> PyResult<Sent> {
     let mut exchange = call.get().state().active.take().ok_or_else(at_work)?;
     let outcome = work(&mut exchange);
     call.get().state().active.put(exchange);
@@ -266,11 +253,12 @@ fn at_work() -> PyErr {
     PyRuntimeError::new_err("send() was called while another send() of the same request was at work")
 }
 
-/// Nobody is there to get it: only how far the response is counts. As under HTTP specification 2.3, nothing is raised.
+/// Discards an event whose client is gone; only how far the response is counts. As HTTP specification 2.3 has it, nothing is
+/// raised.
 ///
 /// The loop turns first: an application that sends without end would otherwise never let it.
 #[cold]
-fn to_nobody(call: &Bound<'_, Call>, kind: &str, event: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
+fn discard(call: &Bound<'_, Call>, kind: &str, event: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let (this, py) = (call.get(), call.py());
     let more = kind == "http.response.body" && is_true(event, intern!(py, "more_body"))?;
     let mut state = this.state();
@@ -342,7 +330,7 @@ impl Awaited for ForRoom {
 }
 
 /// A write found that the client is gone.
-pub fn lost(call: &Bound<'_, Call>) -> PyResult<Py<PyAny>> {
+fn lost(call: &Bound<'_, Call>) -> PyResult<Py<PyAny>> {
     Call::departed(call, Departure::Broken)?;
     AfterTurn::of(call.py(), |py| Ok(py.None()))
 }

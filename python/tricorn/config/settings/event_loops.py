@@ -35,10 +35,10 @@ class EventLoops(Section):
         kind=Seconds(max=YEAR),
         default=3,
         help="Seconds an ASGI task may go on after its client disconnected.",
-        doc="The application receives `http.disconnect` at once. By default only a task that serves nobody any more is "
-        "cancelled after this time: one that streams a response, or has accepted a WebSocket, and was not told yet, or "
-        "one that asks again after it was told. A handler that has not begun its response runs to its end, and so do "
-        "clean-up and background work. Once this setting is given, it cancels every task whose response is not "
+        doc="The application receives `http.disconnect` at once. By default only a task whose response is no longer "
+        "read is cancelled after this time: one that streams a response, or has accepted a WebSocket, and was not told "
+        "yet, or one that asks again after it was told. A handler that has not begun its response runs to its end, and "
+        "so do clean-up and background work. Once this setting is given, it cancels every task whose response is not "
         "complete, as in gunicorn. Under `tornado` and `aiohttp`: how long a client that only closed its sending side "
         "may wait for its response.",
     )

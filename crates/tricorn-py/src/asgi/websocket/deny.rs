@@ -90,5 +90,5 @@ fn wait_for_room(socket: &Bound<'_, Socket>) -> PyResult<Py<PyAny>> {
 /// A write found that the client is gone.
 fn lost(socket: &Bound<'_, Socket>) -> PyResult<Py<PyAny>> {
     Socket::departed(socket, Departure::Broken)?;
-    socket.get().nobody(socket.py())
+    socket.get().disconnected(socket.py())
 }

@@ -31,8 +31,8 @@ pub fn send(socket: &Bound<'_, Socket>, event: &Bound<'_, PyAny>) -> PyResult<Py
     let kind = kind.to_str()?;
     match verdict(socket, kind)? {
         Verdict::Go => {}
-        Verdict::Nobody if kind == "websocket.close" => return Done::get(py),
-        Verdict::Nobody => return socket.get().nobody(py),
+        Verdict::Gone if kind == "websocket.close" => return Done::get(py),
+        Verdict::Gone => return socket.get().disconnected(py),
     }
     match kind {
         "websocket.send" => message(socket, event),
@@ -47,7 +47,7 @@ pub fn send(socket: &Bound<'_, Socket>, event: &Bound<'_, PyAny>) -> PyResult<Py
 enum Verdict {
     Go,
     /// The client is gone.
-    Nobody,
+    Gone,
 }
 
 /// Events come in the order of the specification; others are told what was expected.
@@ -65,7 +65,7 @@ fn verdict(socket: &Bound<'_, Socket>, kind: &str) -> PyResult<Verdict> {
     let is_gone = state.has_left || state.active.is_away() && !state.is_closed_by_application;
     drop(state);
     if is_gone {
-        return Ok(Verdict::Nobody);
+        return Ok(Verdict::Gone);
     }
     if fits {
         return Ok(Verdict::Go);
@@ -106,7 +106,7 @@ fn message(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py
             Done::get(py)
         }
         Some(Ok(Sent::OverMark)) => ForRoom::wait(socket),
-        Some(Ok(Sent::Gone) | Err(Unsendable::Closing)) | None => socket.get().nobody(py),
+        Some(Ok(Sent::Gone) | Err(Unsendable::Closing)) | None => socket.get().disconnected(py),
         Some(Err(other)) => Err(PyValueError::new_err(other.to_string())),
     }
 }
@@ -126,7 +126,7 @@ fn accept(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<
             (Some(exchange), Some(asked)) => (exchange, asked),
             (None, _) => {
                 drop(state);
-                return this.nobody(py);
+                return this.disconnected(py);
             }
             // Headers are the application's objects: one of them may have accepted it, or denied it, meanwhile.
             (Some(exchange), None) => {

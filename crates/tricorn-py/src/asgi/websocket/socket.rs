@@ -73,8 +73,8 @@ impl Socket {
         let timer = {
             let mut state = self.state();
             state.departed.is_overdue = true;
-            let serves_nobody = state.link.is_some();
-            if !self.ground.cancels(state.departed, serves_nobody) {
+            let is_unread = state.link.is_some();
+            if !self.ground.cancels(state.departed, is_unread) {
                 return Ok(());
             }
             state.run.timer.take()
@@ -282,7 +282,7 @@ impl Socket {
 
     /// What `send` raises when the client is gone: at once for the first time, and later after the loop's other callbacks.
     #[cold]
-    pub fn nobody(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+    pub fn disconnected(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let was_told = std::mem::replace(&mut self.state().departed.is_told, true);
         if !was_told {
             return Err(client_disconnected(py));
