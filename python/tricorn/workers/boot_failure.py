@@ -26,7 +26,9 @@ def reason(error: BaseException) -> str:
 
     if isinstance(error, TricornError):
         return str(error)
-    return last_words("".join(traceback.format_exception(error)))
+    if hasattr(error, "exceptions"):
+        return last_words("".join(traceback.format_exception(error)))
+    return last_words(f"{type(error).__name__}: {error}".partition("\n")[0])
 
 
 def sentence(error: BaseException, uri: str) -> str:

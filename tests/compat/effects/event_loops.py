@@ -44,6 +44,7 @@ async def application(scope, receive, send):
                 print("cancelled", flush=True)
                 raise
         facts = {"loop": type(asyncio.get_running_loop()).__module__, "started": started}
+        facts["extensions"] = sorted(scope["extensions"])
         body = json.dumps({**facts, "root_path": scope["root_path"], "path": scope["path"]}).encode()
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
         await send({"type": "http.response.body", "body": body})
@@ -82,6 +83,11 @@ def sees_asgi_disconnect_grace_period(directory: Path) -> None:
         begun = time.monotonic()
         server.out.wait("cancelled")
         assert time.monotonic() - begun > 0.7
+
+
+def sees_asgi_pathsend(directory: Path) -> None:
+    assert "http.response.pathsend" in facts("asgi_pathsend = True")["extensions"]
+    assert "http.response.pathsend" not in facts("")["extensions"]
 
 
 def sees_root_path(directory: Path) -> None:

@@ -476,7 +476,13 @@ BACK_PRESSURE = [
         of_sockets(line(200), line(101)),
         of_sockets(all_of(hook(200), same_in_both), all_of(hook(101), same_in_both)),
     ),
-    Row("a client that reads nothing: the application is held back, and told", "unread_stream", held_back),
+    Row(
+        "a client that reads nothing: the application is held back, and told",
+        "unread_stream",
+        held_back,
+        on=tuple(subject for subject in EVERY if subject != "asgi"),
+        absent={"asgi": "only `receive` tells of it, which this application does not call: the row below has it"},
+    ),
     *ending(
         "a client that reads nothing of one piece",
         "unread_whole",

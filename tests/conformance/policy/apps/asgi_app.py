@@ -94,13 +94,16 @@ async def listens(request: Request) -> None:
     request.tell("left")
 
 
-async def pours(request: Request) -> None:
+async def pours(request: Request, departure: asyncio.Future[None] | None = None) -> None:
+    """Only a departure that is listened for ends it: `send` does not tell (HTTP specification 2.3)."""
     await request.start()
     request.tell("in")
     count = 0
     try:
         for _ in range(PIECES):
             await request.piece(PIECE)
+            if departure is not None and departure.done():
+                raise ConnectionAbortedError
             count += 1
         await request.piece(b"", False)
         request.tell("poured")
@@ -118,7 +121,7 @@ async def duplex(request: Request) -> None:
 
     listener = asyncio.create_task(listen())
     try:
-        await pours(request)
+        await pours(request, listener)
     finally:
         listener.cancel()
 
