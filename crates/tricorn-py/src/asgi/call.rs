@@ -112,6 +112,11 @@ impl Call {
             if !self.ground.cancels(state.departed, is_unread) {
                 return Ok(());
             }
+            // A task that sends is cancelled in its next `send`, where it has nothing else under way, if one comes in time.
+            let is_sending = std::mem::take(&mut state.departed.is_sending);
+            if is_sending && !self.ground.cancels_all && state.active.renew_grace(&self.ground.shared.engine) {
+                return Ok(());
+            }
         }
         self.cancel(py)
     }

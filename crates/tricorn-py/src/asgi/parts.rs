@@ -48,6 +48,8 @@ pub struct Departed {
     pub is_told: bool,
     /// The grace period is over.
     pub is_overdue: bool,
+    /// It has sent a piece of its body since the client left, or since the last look.
+    pub is_sending: bool,
 }
 
 impl Run {

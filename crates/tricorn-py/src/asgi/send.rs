@@ -270,6 +270,7 @@ fn discard(call: &Bound<'_, Call>, kind: &str, event: &Bound<'_, PyDict>) -> PyR
         }
         "http.response.body" if more => {
             state.response.phase = Phase::Streaming;
+            state.departed.is_sending = true;
             let is_overdue = state.departed.is_overdue;
             drop(state);
             if is_overdue {
