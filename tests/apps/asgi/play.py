@@ -117,10 +117,10 @@ class Actor:
             self.note(type(error).__name__)
             raise
 
-    async def receive_forever(self) -> None:
-        """Receives without end, whatever comes; notes what ends it."""
+    async def receive_forever(self, most: int = 1 << 40) -> None:
+        """Receives so many times, whatever comes; notes what ends it before."""
         try:
-            while True:
+            for _ in range(most):
                 await self.receive_message()
         except BaseException as error:
             self.note(type(error).__name__)

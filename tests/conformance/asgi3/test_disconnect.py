@@ -126,12 +126,22 @@ def test_who_sends_without_end_lets_others_have_their_turn_and_is_cancelled(serv
     until(lambda: stage.alive() and stage.told() == ["CancelledError"], "it ends")
 
 
+def test_who_sends_without_end_after_the_response_lets_others_have_their_turn(server: Server) -> None:
+    stage = Stage(server)
+    stage.play(*ANSWER, ("say", "answered"), ("pour", 50_000, 1), ("say", "poured"))
+    stage.told(1)
+    for _ in range(5):
+        assert stage.alive()
+    assert stage.told(2) == ["answered", "poured"]
+
+
 @pytest.mark.parametrize("steps", [(), (start(),), ANSWER], ids=["awaited", "started", "answered"])
 def test_who_receives_again_and_again_lets_others_have_their_turn(server: Server, steps: tuple[Any, ...]) -> None:
     """The first disconnect comes at once, and each later one after the loop's other callbacks."""
     stage = Stage(server)
     wire = stage.connect()
-    wire.send(stage.request(*steps, RECEIVE, ("say", "loops"), ("receive_forever",)))
+    most = 50_000 if steps == ANSWER else 1 << 40  # the others are cancelled
+    wire.send(stage.request(*steps, RECEIVE, ("say", "loops"), ("receive_forever", most)))
     stage.told(2)
     wire.close()
     for _ in range(5):

@@ -24,7 +24,7 @@ pub fn send(call: &Bound<'_, Call>, event: &Bound<'_, PyAny>) -> PyResult<Py<PyA
     let verdict = verdict(kind, &call.get().state())?;
     match verdict {
         Verdict::Go => {}
-        Verdict::Ignore => return Done::get(py),
+        Verdict::Ignore => return ignored(py),
         Verdict::Gone => return discard(call, kind, event),
     }
     let sent = match kind {
@@ -40,6 +40,12 @@ pub fn send(call: &Bound<'_, Call>, event: &Bound<'_, PyAny>) -> PyResult<Py<PyA
         Sent::Gone => lost(call),
         Sent::OverMark => wait_for_room(call),
     }
+}
+
+/// Nothing is done; the loop turns first, since an application that goes on sending would otherwise never let it.
+#[cold]
+fn ignored(py: Python<'_>) -> PyResult<Py<PyAny>> {
+    AfterTurn::of(py, |py| Ok(py.None()))
 }
 
 /// What becomes of an event.
@@ -255,8 +261,6 @@ fn at_work() -> PyErr {
 
 /// Discards an event whose client is gone; only how far the response is counts. As HTTP specification 2.3 has it, nothing is
 /// raised.
-///
-/// The loop turns first: an application that sends without end would otherwise never let it.
 #[cold]
 fn discard(call: &Bound<'_, Call>, kind: &str, event: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let (this, py) = (call.get(), call.py());
@@ -287,7 +291,7 @@ fn discard(call: &Bound<'_, Call>, kind: &str, event: &Bound<'_, PyDict>) -> PyR
         }
         _ => {}
     }
-    AfterTurn::of(py, |py| Ok(py.None()))
+    ignored(py)
 }
 
 /// The client is too far behind: the awaitable ends when it has caught up.
@@ -333,5 +337,5 @@ impl Awaited for ForRoom {
 /// A write found that the client is gone.
 fn lost(call: &Bound<'_, Call>) -> PyResult<Py<PyAny>> {
     Call::departed(call, Departure::Broken)?;
-    AfterTurn::of(call.py(), |py| Ok(py.None()))
+    ignored(call.py())
 }
