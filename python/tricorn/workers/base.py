@@ -50,7 +50,7 @@ class Worker(Contract, ABC):
     """The main thread waits in an event loop of Python's, which watches the core's descriptors."""
     streaming: bool = False
     """Requests begin with their heads, whatever `request_buffering` says."""
-    environ: bool = True
+    merges_names: bool = True
     """The application gets a WSGI environ, which has the same key for `X_User` and `X-User`."""
     yields: bool = False
     """A call that waits for its client lets other calls run on the same thread."""

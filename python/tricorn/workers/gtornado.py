@@ -23,7 +23,7 @@ class TornadoWorker(LoopWorker):
     def loaded(self) -> None:
         # A WSGI call that waits for its client holds up the loop.
         self.streaming = self.yields = wsgi_of(self.wsgi) is None
-        self.environ = not self.streaming or isinstance(self.wsgi, WSGIContainer)
+        self.merges_names = not self.streaming or isinstance(self.wsgi, WSGIContainer)
 
     def make_gateway(self) -> CallGateway | WsgiGateway:
         from tricorn.workers import native

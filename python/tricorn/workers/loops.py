@@ -35,7 +35,7 @@ class LoopWorker(Worker):
     """Many requests at a time; those that wait let others go on."""
 
     hub = streaming = yields = True
-    environ = False
+    merges_names = False
     made_loop: tuple[asyncio.AbstractEventLoop, frozenset[int]] | None = None
     """The loop that the application's modules got while they were imported before the class was known; and the epolls
     that were there before it."""

@@ -166,7 +166,7 @@ def buffers_responses(config: Config, worker: Worker | type[Worker]) -> bool:
 
 def header_map(config: Config, worker: Worker | type[Worker]) -> str:
     """What becomes of names with an underscore. Where no environ merges them, only an operator's word drops them."""
-    return "dangerous" if config.is_default("header_map") and not worker.environ else config.header_map
+    return "dangerous" if config.is_default("header_map") and not worker.merges_names else config.header_map
 
 
 def _lower(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
