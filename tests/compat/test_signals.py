@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import KINDS, REFERENCE, Server, Site, Wire, module, proc, until
-from tests.harness.site import replaced
+from tests.harness.site import replaced, rests
 from tests.harness.wire import request
 
 
@@ -113,6 +113,7 @@ def test_ttin_and_ttou() -> None:
         for count in (2, 3):
             server.signal(signal.SIGTTIN)
             until(lambda count=count: len(server.worker_pids()) == count, f"{count} workers")
+        until(lambda: all(map(rests, server.worker_pids())), "all of them serve")
         for count in (2, 1):
             server.signal(signal.SIGTTOU)
             until(lambda count=count: len(server.worker_pids()) == count, f"{count} workers")

@@ -170,7 +170,7 @@ def _settle(state: State, commands: list[Command], now: float) -> Decision:
             worker = Worker(state.next_nr, generation, started=now)
             state = replace(state.with_worker(worker), next_nr=worker.nr + 1)
             commands.append(Spawn(worker.nr, generation, target > 1, state.is_proven(generation), state.policy.reload))
-        for worker in state.of(generation)[: max(0, -state.missing(generation, target))]:
+        for worker in state.surplus(generation, target):
             state, told = leaving.leave(state, worker.because("scale"), Signals.SIGTERM, now)
             commands += told
     state, more = retiring.dismiss(state, now)

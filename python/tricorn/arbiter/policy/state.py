@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tricorn.arbiter.policy.commands import Command, Level
-from tricorn.arbiter.policy.worker import Booting, Leaving, Serving, Worker
+from tricorn.arbiter.policy.worker import Booting, Leaving, Serving, Worker, contribution
 from tricorn.record import Record, replace
 
 if TYPE_CHECKING:
@@ -195,6 +195,11 @@ class State(Record):
             if worker.generation == generation
         )
         return target - len(self.of(generation)) - failing - (0 if self.proven else len(self.failures))
+
+    def surplus(self, generation: int, target: int) -> list[Worker]:
+        """Returns the workers to stop so that `target` are left, those that contribute least first."""
+        ranked = sorted(self.of(generation), key=contribution)
+        return ranked[: max(0, len(ranked) - target)]
 
     def deadlines(self) -> Iterator[float]:
         """When a Tick is due."""

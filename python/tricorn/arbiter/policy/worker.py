@@ -120,3 +120,23 @@ class Worker(Record):
 
     def __str__(self) -> str:
         return f"Worker (pid:{self.pid})"
+
+
+def contribution(worker: Worker) -> tuple[int, int]:
+    """Returns a sort key for the workers that count: the larger, the more the service loses if this one leaves.
+
+    A booting worker answers no request yet; of several the youngest has the longest way to go. Of those that serve, one
+    that gives no sign of life or is due to be replaced comes before the others, and among equals the oldest goes first,
+    as under gunicorn.
+    """
+    match worker.phase:
+        case Booting(failure=None, overdue=None):
+            return 1, -worker.nr
+        case Booting():
+            return 0, -worker.nr
+        case Serving(silent=Silent()):
+            return 2, worker.nr
+        case Serving(retire_reason=str()):
+            return 3, worker.nr
+        case _:
+            return 4, worker.nr

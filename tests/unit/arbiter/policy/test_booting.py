@@ -8,7 +8,7 @@ from tricorn.arbiter.policy.state import Policy, State
 from tricorn.config.sizing import Sizing
 from tricorn.workers.messages import Ready
 
-from tests.unit.arbiter.policy.support import Arbiter, spawned, texts
+from tests.unit.arbiter.policy.support import Arbiter, sends, spawned, texts
 
 UNKNOWN = Sizing(2)
 POLICY = Policy(workers=2, most=72, sizing=UNKNOWN)
@@ -90,3 +90,12 @@ def test_a_number_that_was_given_is_kept() -> None:
     it = Arbiter(State(2, Policy(workers=2, most=72)))
     it.feel(Start())
     assert spawned(it.feel(Told(1, Ready(kind="sync")))) == []
+
+
+def test_the_first_worker_that_serves_stays_when_its_class_needs_fewer() -> None:
+    it = Arbiter(State(4, Policy(workers=4, most=72, sizing=Sizing(2, kind="sync"))))
+    it.feel(Start())
+    commands = it.feel(Told(1, Ready(kind="asgi")))
+    assert it.state.target == 2
+    assert sends(commands) == [(4, "SIGTERM"), (3, "SIGTERM")]
+    assert it.state.serving(1) == 1

@@ -22,6 +22,7 @@ from tricorn.arbiter.policy.endings import BACKOFF_FIRST, BACKOFF_MOST, FORGET, 
 from tricorn.arbiter.policy.events import ChildExited, Resized, SpawnFailed, Start, Told, Upgraded
 from tricorn.arbiter.policy.leaving import QUIT_PATIENCE
 from tricorn.arbiter.policy.state import NEVER
+from tricorn.arbiter.policy.worker import Booting
 from tricorn.workers.messages import BootFailed, Parted, Ready, Retire
 
 from tests.unit.arbiter.policy.support import arbiter, exits, running, sends, spawned, texts
@@ -270,6 +271,54 @@ class TestMoreAndFewer:
         assert sends(it.signal("TTOU")) == [(1, "SIGTERM")]
         assert spawned(it.feel(ChildExited(1, 0))) == []
 
+    def test_workers_that_boot_go_before_those_that_serve(self) -> None:
+        it = running(workers=2)
+        for _ in range(3):
+            it.signal("TTIN")
+        assert [sends(it.signal("TTOU")) for _ in range(3)] == [[(nr, "SIGTERM")] for nr in (5, 4, 3)]
+        assert it.state.serving(1) == 2
+
+    def test_of_those_that_boot_the_one_that_may_serve_next_stays(self) -> None:
+        it = running(workers=1, boot_timeout=5)
+        it.feel(Resized(4))
+        it.feel(Told(3, BootFailed(3, "no such module")))
+        assert sends(it.feel(Resized(3))) == [(3, "SIGTERM")], "one that has failed helps nobody"
+        assert sends(it.feel(Resized(2))) == [(4, "SIGTERM")]
+        it.feel(Told(2, Ready()))
+        assert sends(it.feel(Resized(1))) == [(1, "SIGTERM")], "both serve: the oldest goes, as under gunicorn"
+
+    def test_a_worker_that_cannot_boot_leaves_no_second_one_to_go(self) -> None:
+        it = running(workers=2)
+        it.feel(Resized(4))
+        it.feel(Told(4, BootFailed(3, "no such module")))
+        assert sends(it.feel(Resized(3))) == [(4, "SIGTERM")]
+        assert sends(it.wait(0.1)) == []
+        assert sends(it.feel(ChildExited(4, 3))) == []
+        assert len(it.state.of(1)) == 3
+
+    def test_a_start_that_lost_a_worker_is_not_short_of_another(self) -> None:
+        it = arbiter(workers=3)
+        it.feel(Start())
+        it.feel(Told(1, BootFailed(3, "no such module")))
+        it.feel(ChildExited(1, 3))
+        assert sends(it.signal("TTOU")) == [], "two are left, and two are wanted"
+
+    def test_one_that_was_due_to_be_replaced_goes_before_others_that_serve(self) -> None:
+        it = running(workers=8)
+        for nr in (5, 6, 7):
+            it.feel(Told(nr, Retire("it has had its requests")))  # two are at once, the third waits for its turn
+        assert sends(it.signal("TTOU")) == [(10, "SIGTERM"), (5, "SIGTERM")], "and not one of the six others"
+        for nr in [worker.nr for worker in it.state.of(1) if isinstance(worker.phase, Booting)]:
+            it.feel(Told(nr, Ready()))
+        assert (7, "SIGTERM") in sends(it.signal("TTOU"))
+
+    def test_during_a_reload_the_new_workers_that_serve_stay(self) -> None:
+        it = running(workers=3)
+        it.hang_up()
+        it.feel(Told(4, Ready()))
+        assert sends(it.signal("TTOU")) == [(6, "SIGTERM")]
+        assert sends(it.feel(Told(5, Ready()))) == [(nr, "SIGTERM") for nr in (1, 2, 3)]
+
     def test_ttou_stops_at_one(self) -> None:
         it = running(workers=1)
         assert sends(it.signal("TTOU")) == []
@@ -288,7 +337,7 @@ class TestMoreAndFewer:
         assert WorkersChanged(3, 2) in commands
         assert spawned(commands) == [3]
         assert it.feel(Resized(3)) == []
-        assert sends(it.feel(Resized(0))) == [(1, "SIGTERM"), (2, "SIGTERM"), (3, "SIGTERM")]
+        assert sends(it.feel(Resized(0))) == [(3, "SIGTERM"), (1, "SIGTERM"), (2, "SIGTERM")]
 
     def test_a_worker_that_is_leaving_and_will_not_is_killed_in_the_end(self) -> None:
         it = running(workers=2, graceful=5)
