@@ -16,15 +16,23 @@ from flask.helpers import get_debug_flag
 from tricorn.contrib.command import THREADS, become_server
 from tricorn.errors import AppImportError
 
-OF_RUN = {
-    "-h": ("--host",),
-    "-p": ("--port",),
+SWITCHES: dict[str, tuple[str, ...]] = {
     "--with-threads": ("--threads", str(THREADS)),
     "--without-threads": ("--threads", "1"),
-    "--debugger": (),
-    "--no-debugger": (),
 }
-"""Flags of `flask run`, as tricorn has them."""
+"""Flags of `flask run` without a value, as tricorn has them; `--debug` and `--debugger` choose the application."""
+VALUES = {
+    "-h": "--host",
+    "-p": "--port",
+    "--cert": "--certfile",
+    "--key": "--keyfile",
+    "--extra-files": "--reload-extra-file",
+    "--exclude-patterns": "--reload-exclude",
+}
+"""Flags of `flask run` with a value."""
+PATHS = ("--extra-files", "--exclude-patterns")
+"""Their value is a list (`os.pathsep`)."""
+CHOICES = ("--debug", "--no-debug", "--debugger", "--no-debugger")
 ADDRESSES = ("-b", "--bind", "--uds", "--fd")
 
 
@@ -38,13 +46,17 @@ ADDRESSES = ("-b", "--bind", "--uds", "--fd")
 def command(info: ScriptInfo, options: tuple[str, ...]) -> None:
     """Run the application on tricorn.
 
-    OPTIONS are those of `tricorn --help`, and --host, --port, --with-threads, --debugger and --reload of `flask run`.
-    With --debug the server reloads code and shows Werkzeug's debugger.
+    OPTIONS are those of `tricorn --help` and of `flask run`: --debug, --host, --port, --reload, --debugger,
+    --with-threads, --cert, --key, --extra-files, --exclude-patterns.
+    With --debug, before or after the word tricorn, the server reloads code and shows Werkzeug's debugger.
     """
     if info.create_app is not None and info.app_import_path is None:
         raise click.UsageError("tricorn loads the application by its name: give it, as in `--app module:create_app`.")
     if info.app_import_path is not None:
         os.environ["FLASK_APP"] = info.app_import_path
+    debug = _last(options, "--debug", "--no-debug")
+    if debug is not None:
+        os.environ["FLASK_DEBUG"] = "1" if debug else "0"  # as `flask run --debug`; workers inherit it
     become_server(_words(options, debug=get_debug_flag()))
 
 
@@ -55,11 +67,44 @@ def _words(options: Sequence[str], *, debug: bool) -> Iterator[str]:
     yield from ("--threads", str(THREADS))
     if debug:
         yield "--reload"
-    for option in options:
-        yield from OF_RUN.get(option, (option,))
-    asked = [option for option in options if option in ("--debugger", "--no-debugger")]
-    debugger = asked[-1] == "--debugger" if asked else debug
-    yield from ("--factory", f"{__name__}:{'make_with_debugger' if debugger else 'make'}")
+    yield from _translated(options)
+    debugger = _last(options, "--debugger", "--no-debugger")
+    shows = debug if debugger is None else debugger
+    yield from ("--factory", f"{__name__}:{'make_with_debugger' if shows else 'make'}")
+
+
+def _translated(options: Sequence[str]) -> Iterator[str]:
+    """The options, with the flags of `flask run` as tricorn has them."""
+    rest = iter(options)
+    for option in rest:
+        flag, equals, value = _split(option)
+        if flag in CHOICES and not equals:
+            continue
+        if flag in SWITCHES and not equals:
+            yield from SWITCHES[flag]
+        elif flag in VALUES:
+            value = value if equals else next(rest, None)
+            if value is None:
+                raise click.UsageError(f"Option {flag!r} requires an argument.")
+            if flag == "--cert" and value == "adhoc":
+                raise click.UsageError("There is no ad-hoc certificate: `tricorn dev-cert` makes one for --cert and --key.")
+            for each in value.split(os.pathsep) if flag in PATHS else (value,):
+                yield from (VALUES[flag], each)
+        else:
+            yield option
+
+
+def _split(option: str) -> tuple[str, str, str]:
+    """A flag and its value: `--port=5001`, or `-p5001`."""
+    if option[:2] in VALUES and len(option) > 2:
+        return option[:2], "=", option[2:].removeprefix("=")
+    return option.partition("=")
+
+
+def _last(options: Sequence[str], on: str, off: str) -> bool | None:
+    """Which of two opposite flags was given last; None: neither."""
+    given = [option for option in options if option in (on, off)]
+    return given[-1] == on if given else None
 
 
 def make() -> Any:
