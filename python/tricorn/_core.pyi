@@ -46,6 +46,7 @@ __all__ = [
     "metric_families",
     "pages_in_use",
     "publish_tls",
+    "request_id",
     "route_bytes",
     "scoreboard_bytes",
     "suite_names",
@@ -108,11 +109,14 @@ def access_escape(text: str) -> str:
 def basic_auth_user(authorization: str) -> str | None:
     """The user name of HTTP Basic authentication; None for other credentials and broken ones."""
 
-def access_object(atoms: dict[str, Any], time: str) -> str:
+def access_object(atoms: dict[str, Any], time: str, millis: int) -> str:
     """The JSON object of a request for the access log, made of what `Logger.atoms` returns.
 
-    `time` is the log's: `[21/Nov/2026:01:02:32 +0000]`.
+    `time` is the log's, `[21/Nov/2026:01:02:32 +0000]`; `millis` have passed since then.
     """
+
+def request_id() -> str | None:
+    """The id of the request that this context handles, with the setting `request_id`."""
 
 def trim_heap() -> None:
     """Returns to the kernel what the allocator keeps of memory that was freed (malloc_trim(3)); glibc's only."""

@@ -230,6 +230,8 @@ def test_a_call_that_was_ended_is_late(tmp_path: Path, worker_class: str) -> Non
 class TestJson:
     MEMBERS: ClassVar = [
         "time",
+        "level",
+        "logger",
         "remote",
         "method",
         "path",
@@ -260,10 +262,13 @@ class TestJson:
             wire.get("/a%20b?x=1&y", ("User-Agent", "agent/1"), ("Referer", "http://r/"))
         entry = json.loads(lines(log, 1)[0])
         assert list(entry) == self.MEMBERS
+        assert re.fullmatch(r".*T\d\d:\d\d:\d\d\.\d{3}\+00:00", entry["time"]), "milliseconds, as in the error log"
         written = datetime.fromisoformat(entry.pop("time"))
         assert abs((datetime.now(timezone.utc) - written).total_seconds()) < 20
         assert 0 <= entry.pop("queue_us") <= entry.pop("duration_us") < 20_000_000
         assert entry == {
+            "level": "INFO",
+            "logger": "gunicorn.access",
             "remote": "127.0.0.1",
             "method": "GET",
             "path": "/a%20b",

@@ -37,6 +37,8 @@ const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Au
 pub struct WallText {
     /// Monotonic time from which the texts are stale.
     stale_at: u64,
+    /// Monotonic time of the last look at the clock.
+    at: u64,
     /// IMF-fixdate (RFC 9110 section 5.6.7), 29 bytes.
     date: [u8; 29],
     /// `[21/Nov/2026:01:02:32 +0000]`, the access log's time.
@@ -46,13 +48,14 @@ pub struct WallText {
 impl WallText {
     /// There is no text before the first one: a worker that leaves before it has looked for events may still answer.
     pub fn at(now: u64) -> WallText {
-        let mut text = WallText { stale_at: 0, date: [0; 29], log: [0; 28] };
+        let mut text = WallText { stale_at: 0, at: now, date: [0; 29], log: [0; 28] };
         text.render(now);
         text
     }
 
     #[inline]
     pub fn refresh(&mut self, now: u64) {
+        self.at = now;
         if now >= self.stale_at {
             self.render(now);
         }
@@ -64,6 +67,12 @@ impl WallText {
 
     pub fn log_time(&self) -> &[u8] {
         &self.log
+    }
+
+    /// Milliseconds since the second that `log_time` names.
+    pub fn millis(&self) -> u16 {
+        let left = self.stale_at.saturating_sub(self.at).min(SECOND);
+        (((SECOND - left) / MILLI) as u16).min(999)
     }
 
     #[cold]
@@ -154,5 +163,17 @@ mod tests {
         assert!(text.date().ends_with(b" GMT"));
         assert_eq!(text.log_time().first(), Some(&b'['));
         assert_eq!(text.log_time().last(), Some(&b']'));
+    }
+
+    #[test]
+    fn milliseconds_count_from_the_second_that_is_rendered() {
+        let mut text = WallText::at(now());
+        let second = text.stale_at - SECOND;
+        for (nanos, millis) in [(0, 0), (999_999, 0), (MILLI, 1), (500 * MILLI, 500), (SECOND - 1, 999)] {
+            text.refresh(second + nanos);
+            assert_eq!(text.millis(), millis);
+        }
+        text.refresh(second + SECOND);
+        assert!(text.stale_at > second + SECOND, "the next second has its own text");
     }
 }

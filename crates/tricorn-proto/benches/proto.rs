@@ -129,6 +129,7 @@ fn access_line() {
         sent: 4321,
         micros: 512,
         time: b"[21/Nov/2026:01:02:32 +0000]",
+        millis: 7,
         pid: 42,
         request_id: b"0af7651916cd43dd",
         queue_micros: Some(77),

@@ -6,9 +6,9 @@ use std::borrow::Cow;
 use tricorn_proto::access_log::{Format, Record, escape, user};
 use tricorn_proto::message::{Field, FieldList, RequestHead, Span};
 
-/// The JSON object of a request. `time` is the access log's: `[21/Nov/2026:01:02:32 +0000]`.
+/// The JSON object of a request. `time` is the access log's, `[21/Nov/2026:01:02:32 +0000]`; `millis` have passed since then.
 #[pyfunction]
-pub fn access_object<'py>(atoms: &Bound<'py, PyDict>, time: &str) -> PyResult<Bound<'py, PyString>> {
+pub fn access_object<'py>(atoms: &Bound<'py, PyDict>, time: &str, millis: u16) -> PyResult<Bound<'py, PyString>> {
     let atoms = Atoms(atoms);
     let mut bytes = Vec::new();
     let target = atoms.text("{raw_uri}e")?;
@@ -32,6 +32,7 @@ pub fn access_object<'py>(atoms: &Bound<'py, PyDict>, time: &str) -> PyResult<Bo
         sent: atoms.number("B")?.unwrap_or_default(),
         micros: atoms.number("D")?.unwrap_or_default(),
         time: time.as_bytes(),
+        millis,
         pid: std::process::id(),
         request_id: &atoms.text("{tricorn.request_id}e")?,
         queue_micros: queued.map(|seconds| (seconds * 1e6).round() as u64),

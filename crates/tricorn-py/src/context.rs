@@ -1,26 +1,56 @@
 //! A context (`contextvars`) for one call, and what can be asked of it.
+use crate::text::latin1;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use std::ffi::CStr;
 
 /// The context that a call runs in; left when this is dropped. The caller holds the GIL all the time, and is on the same
 /// greenlet when it drops this as when it made it.
+#[derive(Default)]
 pub struct Entered {
     context: Option<Py<PyAny>>,
+    /// The id of a request is set; if there is no context to leave, it is taken back.
+    is_identified: bool,
 }
 
 impl Entered {
     /// Enters a copy of `base`; nothing, if there is none.
     #[inline]
     pub fn copy_of(py: Python<'_>, base: Option<&Py<PyAny>>) -> PyResult<Entered> {
-        let Some(base) = base else { return Ok(Entered { context: None }) };
+        let Some(base) = base else { return Ok(Entered::default()) };
         // SAFETY: `base` is a live context, the GIL is held; null carries the error.
-        let context = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_Copy(base.as_ptr()))? };
+        Entered::new(unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_Copy(base.as_ptr()))? })
+    }
+
+    /// Enters a copy of the current context in which the request has this id; nothing, if it has none.
+    #[inline]
+    pub fn identified(py: Python<'_>, id: &[u8]) -> PyResult<Entered> {
+        if id.is_empty() {
+            return Ok(Entered::default());
+        }
+        // SAFETY: the GIL is held; null carries the error.
+        let mut entered = Entered::new(unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_CopyCurrent())? })?;
+        entered.identify(py, id)?;
+        Ok(entered)
+    }
+
+    fn new(context: Bound<'_, PyAny>) -> PyResult<Entered> {
         // SAFETY: a context that was never entered; a negative result carries the error.
         if unsafe { ffi::PyContext_Enter(context.as_ptr()) } < 0 {
-            return Err(PyErr::fetch(py));
+            return Err(PyErr::fetch(context.py()));
         }
-        Ok(Entered { context: Some(context.unbind()) })
+        Ok(Entered { context: Some(context.unbind()), is_identified: false })
+    }
+
+    /// Has log records that are made until this is dropped carry the id of their request. Empty: there is none.
+    #[inline]
+    pub fn identify(&mut self, py: Python<'_>, id: &[u8]) -> PyResult<()> {
+        if !id.is_empty() {
+            request_id_variable(py)?.set(latin1(py, id)?.as_any())?;
+            self.is_identified = true;
+        }
+        Ok(())
     }
 }
 
@@ -34,7 +64,12 @@ impl Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        let Some(context) = self.context.take() else { return };
+        let Some(context) = self.context.take() else {
+            if self.is_identified {
+                Python::attach(forget_request_id);
+            }
+            return;
+        };
         Python::attach(|py| {
             // SAFETY: a live context. Should the application have put another one in its place (`gr_context`), this fails and
             // changes nothing.
@@ -42,6 +77,25 @@ impl Drop for Entered {
                 PyErr::fetch(py).write_unraisable(py, None);
             }
         });
+    }
+}
+
+/// The id of the request that a context handles: a string, or None.
+fn request_id_variable(py: Python<'_>) -> PyResult<&Variable> {
+    static VARIABLE: PyOnceLock<Variable> = PyOnceLock::new();
+    VARIABLE.get_or_try_init(py, || Variable::new(py, c"tricorn.request_id"))
+}
+
+/// The id of the request that this context handles.
+#[pyfunction]
+pub fn request_id(py: Python<'_>) -> PyResult<Option<Bound<'_, PyAny>>> {
+    Ok(request_id_variable(py)?.get(py)?.filter(|id| !id.is_none()))
+}
+
+#[cold]
+fn forget_request_id(py: Python<'_>) {
+    if let Err(error) = request_id_variable(py).and_then(|variable| variable.set(py.None().bind(py))) {
+        error.write_unraisable(py, None);
     }
 }
 

@@ -84,6 +84,8 @@ mod _core {
     #[pymodule_export]
     use crate::call_soon::CallSoon;
     #[pymodule_export]
+    use crate::context::request_id;
+    #[pymodule_export]
     use crate::core::Core;
     #[pymodule_export]
     use crate::core::enlarge_signal_stack;

@@ -83,6 +83,7 @@ impl Reporter {
             sent: line.sent.unwrap_or_else(|| request.reply.body_sent()),
             micros: exchange.micros(clock::now()),
             time: exchange.wall.log_time(),
+            millis: exchange.wall.millis(),
             pid: self.pid,
             request_id: request.reply.request_id(),
             queue_micros: line.called.then_some(exchange.timing.queue / 1000),

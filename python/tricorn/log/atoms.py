@@ -6,12 +6,12 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tricorn._core import access_escape, access_object, basic_auth_user
+from tricorn._core import access_escape, access_object, basic_auth_user, request_id
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
-__all__ = ["RawAtoms", "SafeAtoms", "access_escape", "access_object", "basic_auth_user", "collect"]
+__all__ = ["RawAtoms", "SafeAtoms", "access_escape", "access_object", "basic_auth_user", "collect", "request_id"]
 
 UNKNOWN = "-"
 CLOCK = slice(13, 21)

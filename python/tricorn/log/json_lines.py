@@ -7,7 +7,7 @@ import logging
 import time
 from typing import Any
 
-from tricorn.log.atoms import access_object
+from tricorn.log.atoms import access_object, request_id
 from tricorn.log.formats import as_gunicorns, with_message
 
 STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -17,7 +17,10 @@ RESERVED = frozenset({"time", "level", "pid", "logger", "message", "exception", 
 
 
 class JsonFormatter(logging.Formatter):
-    """time (ISO 8601, milliseconds, offset), level, pid, logger, message; exception and stack if there is one."""
+    """time (ISO 8601, milliseconds, offset), level, pid, logger, message; exception and stack if there is one.
+
+    A record that is logged while a request is handled has its `request_id`, with the setting of that name.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         with_message(record)
@@ -29,6 +32,8 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        if (handled := request_id()) is not None:
+            line["request_id"] = handled
         if record.exc_info and not record.exc_text:
             record.exc_text = self.formatException(record.exc_info)
         if record.exc_text:
@@ -49,7 +54,8 @@ class JsonAccessFormatter(JsonFormatter):
     def format(self, record: logging.LogRecord) -> str:
         record = as_gunicorns(record)
         if isinstance(record.args, dict) and "m" in record.args:
-            return access_object(record.args, self.formatTime(record, "[%d/%b/%Y:%H:%M:%S %z]"))
+            time_of = self.formatTime(record, "[%d/%b/%Y:%H:%M:%S %z]")
+            return access_object(record.args, time_of, int(record.msecs))
         return super().format(record)  # no record of the access log
 
 

@@ -117,8 +117,10 @@ def test_json(configure: Configure, capsys: pytest.CaptureFixture[str]) -> None:
     environ = {**ENVIRON, "tricorn.request_id": "abc"}
     logs.make(configure(accesslog="-", log_format="json")).access(RESPONSE, request, environ, TIME)
     found = json.loads(capsys.readouterr().out)
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d", found.pop("time"))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d", found.pop("time"))
     assert found == {
+        "level": "INFO",
+        "logger": "gunicorn.access",
         "remote": "10.0.0.1",
         "method": "GET",
         "path": "/a%20b",

@@ -121,6 +121,7 @@ impl Log {
             sent,
             micros: since(request.times.first_byte),
             time: wall.log_time(),
+            millis: wall.millis(),
             pid: std::process::id(),
             request_id: named.unwrap_or_default(),
             queue_micros: (request.times.waits_since > 0).then(|| since(request.times.waits_since)),

@@ -46,6 +46,7 @@ pub fn record<'a>(environ: &'a dyn Fn(&str) -> Option<Vec<u8>>) -> Record<'a> {
         sent: 0,
         micros: 518,
         time: b"",
+        millis: 0,
         pid: 0,
         request_id: b"",
         queue_micros: None,

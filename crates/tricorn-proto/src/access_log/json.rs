@@ -7,8 +7,8 @@ use crate::peer::trace_context;
 pub(super) fn render(record: &Record<'_>, request_id: bool, out: &mut Vec<u8>) {
     let Record { head, bytes, .. } = record;
     out.extend_from_slice(b"{\"time\":\"");
-    time(record.time, out);
-    out.extend_from_slice(b"\",\"remote\":");
+    time(record, out);
+    out.extend_from_slice(b"\",\"level\":\"INFO\",\"logger\":\"gunicorn.access\",\"remote\":");
     known(out, record.remote);
     out.extend_from_slice(b",\"method\":");
     known(out, head.method.of(bytes));
@@ -74,18 +74,25 @@ pub(super) fn render(record: &Record<'_>, request_id: bool, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// `[21/Nov/2026:01:02:32 +0000]` as `2026-11-21T01:02:32+00:00`.
-fn time(time: &[u8], out: &mut Vec<u8>) {
-    let Some(time) = time.first_chunk::<LOG_TIME>() else { return };
+/// Renders `[21/Nov/2026:01:02:32 +0000]` and 7 ms as `2026-11-21T01:02:32.007+00:00`, which lines of the error log have.
+fn time(record: &Record<'_>, out: &mut Vec<u8>) {
+    let Some(time) = record.time.first_chunk::<LOG_TIME>() else { return };
     let month = MONTHS.iter().position(|month| time[4..7] == **month).unwrap_or_default() as u8 + 1;
     out.extend_from_slice(&time[8..12]);
     out.extend_from_slice(&[b'-', b'0' + month / 10, b'0' + month % 10, b'-']);
     out.extend_from_slice(&time[1..3]);
     out.push(b'T');
     out.extend_from_slice(&time[13..21]);
+    let millis = record.millis.min(999);
+    out.extend_from_slice(&[b'.', digit(millis / 100), digit(millis / 10), digit(millis)]);
     out.extend_from_slice(&time[22..25]);
     out.push(b':');
     out.extend_from_slice(&time[25..27]);
+}
+
+/// Returns the last decimal digit.
+fn digit(number: u16) -> u8 {
+    b'0' + (number % 10) as u8
 }
 
 fn known(out: &mut Vec<u8>, text: &[u8]) {

@@ -27,6 +27,8 @@ pub struct Record<'a> {
     pub micros: u64,
     /// `[21/Nov/2026:01:02:32 +0000]`
     pub time: &'a [u8],
+    /// Milliseconds since then.
+    pub millis: u16,
     pub pid: u32,
     /// Empty: it has none.
     pub request_id: &'a [u8],

@@ -50,6 +50,7 @@ fn record_of(request: &[u8], outcome: Option<Outcome>, then: impl FnOnce(Record<
         sent: 1234,
         micros: 12_345_678,
         time: b"[21/Nov/2026:01:02:32 +0000]",
+        millis: 7,
         pid: 42,
         request_id: b"0af7651916cd43dd",
         queue_micros: Some(77),
@@ -158,7 +159,7 @@ fn a_line_of_json_says_the_same() {
     let line = String::from_utf8(in_format(&Format::json(true), REQUEST.as_bytes())).unwrap();
     assert_eq!(
         line,
-        r#"{"time":"2026-11-21T01:02:32+00:00","remote":"127.0.0.1","method":"GET","path":"/a%20b%22","query":"x=1","protocol":"HTTP/1.1","status":200,"bytes":1234,"duration_us":12345678,"queue_us":77,"cpu_us":1,"blocked_us":22,"delayed_us":333,"yielded_us":4444,"referer":"http://r/","user_agent":"curl/8 \"x\\","host":"h","outcome":"ok","request_id":"0af7651916cd43dd","pid":42}"#
+        r#"{"time":"2026-11-21T01:02:32.007+00:00","level":"INFO","logger":"gunicorn.access","remote":"127.0.0.1","method":"GET","path":"/a%20b%22","query":"x=1","protocol":"HTTP/1.1","status":200,"bytes":1234,"duration_us":12345678,"queue_us":77,"cpu_us":1,"blocked_us":22,"delayed_us":333,"yielded_us":4444,"referer":"http://r/","user_agent":"curl/8 \"x\\","host":"h","outcome":"ok","request_id":"0af7651916cd43dd","pid":42}"#
     );
     assert!(!in_format(&Format::json(false), REQUEST.as_bytes()).windows(10).any(|part| part == b"request_id"));
     let unreadable = String::from_utf8(in_format(&Format::json(false), b"")).unwrap();
@@ -233,7 +234,7 @@ proptest! {
         let members = members(&line).ok_or_else(|| TestCaseError::fail(line.clone()))?;
         let names: Vec<_> = members.iter().map(|(name, _)| name.as_str()).collect();
         prop_assert_eq!(names, [
-            "time", "remote", "method", "path", "query", "protocol", "status", "bytes", "duration_us", "queue_us",
+            "time", "level", "logger", "remote", "method", "path", "query", "protocol", "status", "bytes", "duration_us", "queue_us",
             "cpu_us", "blocked_us", "delayed_us", "yielded_us", "referer", "user_agent", "host", "outcome", "request_id", "pid",
         ]);
         if let Ok(agent) = std::str::from_utf8(&agent)

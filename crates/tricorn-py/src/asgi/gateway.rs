@@ -5,6 +5,7 @@ use super::ground::{Ground, Limits};
 use super::opening;
 use super::scope::Maker;
 use super::websocket::Socket;
+use crate::context::Entered;
 use crate::functions::call_with;
 use crate::holders::is_ours_alone;
 use crate::loops::{Callbacks, Gateway, Shared, Tasks, Told, error_of};
@@ -131,6 +132,14 @@ impl Asgi {
         drop(objects);
     }
 
+    /// The request cannot be given to the application: its answer, and the error once more.
+    #[cold]
+    fn not_begun(&self, mut exchange: Box<Exchange>, error: PyErr) -> PyErr {
+        exchange.answer_error(500, "");
+        self.ground.shared.engine.give_back(exchange);
+        error
+    }
+
     /// Calls the application and lets its task run as far as it comes.
     fn start(&self, py: Python<'_>, objects: &CallObjects, mut exchange: Box<Exchange>) -> PyResult<()> {
         let ground = &*self.ground;
@@ -173,7 +182,12 @@ impl Asgi {
 }
 
 impl Gateway for Asgi {
-    fn begin(&self, py: Python<'_>, mut exchange: Box<Exchange>) -> PyResult<Option<Box<Exchange>>> {
+    fn begin(&self, py: Python<'_>, exchange: Box<Exchange>) -> PyResult<Option<Box<Exchange>>> {
+        let entered = Entered::identified(py, exchange.request.reply.request_id());
+        let _context = match entered {
+            Ok(entered) => entered,
+            Err(error) => return Err(self.not_begun(exchange, error)),
+        };
         match handshake::read(&exchange.request.head, exchange.request.head_bytes()) {
             Ok(None) => {}
             Ok(Some(asked)) => {
@@ -187,11 +201,7 @@ impl Gateway for Asgi {
         }
         let objects = match self.take_objects(py) {
             Ok(objects) => objects,
-            Err(error) => {
-                exchange.answer_error(500, "");
-                self.ground.shared.engine.give_back(exchange);
-                return Err(error);
-            }
+            Err(error) => return Err(self.not_begun(exchange, error)),
         };
         let shared = &self.ground.shared;
         let done = shared.beginning.of(&shared.engine, exchange.slot(), || self.start(py, &objects, exchange));

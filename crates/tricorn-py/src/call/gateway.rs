@@ -73,8 +73,10 @@ impl CallServer {
     fn start(&self, call: &Bound<'_, Call>) -> PyResult<()> {
         let (this, py) = (call.get(), call.py());
         let listener = {
-            let _context = Entered::copy_of(py, Some(&self.context))?;
+            let mut context = Entered::copy_of(py, Some(&self.context))?;
             self.variable.set(call)?;
+            let id = this.state().active.exchange().map(|exchange| exchange.request.reply.request_id().to_vec());
+            context.identify(py, &id.unwrap_or_default())?;
             let settings = self.gateway.get();
             let begun = self.connection(call).and_then(|connection| {
                 if let Some(before) = &settings.callbacks.before {

@@ -235,7 +235,7 @@ impl Server {
     #[inline(never)]
     pub fn begin(&self, py: Python<'_>, mut exchange: Box<Exchange>) -> Result<Begun, (Box<Exchange>, PyResult<()>)> {
         let prepared =
-            self.take_objects(py).and_then(|objects| Ok((objects, Entered::copy_of(py, self.context.as_ref())?)));
+            self.take_objects(py).and_then(|objects| Ok((objects, self.enter_context(py, &exchange)?)));
         let (mut objects, context) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
@@ -273,6 +273,13 @@ impl Server {
         }
         objects.handle.get().put(exchange);
         Ok(Begun { objects, context, environ: environ.unbind(), token: None, slot })
+    }
+
+    #[inline]
+    fn enter_context(&self, py: Python<'_>, exchange: &Exchange) -> PyResult<Entered> {
+        let mut context = Entered::copy_of(py, self.context.as_ref())?;
+        context.identify(py, exchange.request.reply.request_id())?;
+        Ok(context)
     }
 
     #[inline]
