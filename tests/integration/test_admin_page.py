@@ -38,7 +38,7 @@ def test_the_page_shows_what_the_workers_do(chromium: Chromium) -> None:
         until(lambda: len(fetch(admin, "/live.json")["samples"]) > 2, "the arbiter has noted something", every=0.2)
         url = f"http://127.0.0.1:{port}/"
         page = chromium.open(url)
-        page.see("2 workers serve of 2")
+        page.see("2 of 2 workers ready")
         page.see("gthread · Python")
         served = "[...document.querySelectorAll('#workers tr')].reduce((sum, row) => sum + +row.cells[7].innerText, 0)"
         until(lambda: page.run(served) == 7, "every request is told")

@@ -212,7 +212,7 @@ def test_a_number_that_was_asked_for_outlives_a_reload_until_it_is_configured_an
         until(lambda: len(control.ask("workers")["workers"]) == 1, "one worker is left")
         (pid,) = server.worker_pids()
         (row,) = control.ask("workers")["workers"]
-        assert control.ask("drain", slot=row["slot"], wait=True) == {"status": 0}
+        assert control.ask("drain", slot=row["slot"], wait=True) == {"status": "drained", "pid": pid, "exit_status": 0}
         assert pid not in server.worker_pids()
         assert "Control: uid" in server.log.text
 

@@ -3,53 +3,39 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tricorn import __version__
+from tricorn.cli.pipes import until_reader_leaves
 
 if TYPE_CHECKING:
     from tricorn.config.load import Sources
 
-EXEC, LOAD, BENCH, CTL, TOP, DOCTOR, INIT = "exec", "load", "bench", "ctl", "top", "doctor", "init"
-DEV_CERT = "dev-cert"  # no module has such a name
-"""The first argument of `tricorn exec COMMAND …` and the others; but an application of that name is an application."""
+EXEC_HELP = """\
+usage: tricorn exec COMMAND [ARGUMENT ...]
+
+Runs a command in whose processes gunicorn is tricorn: a program that starts gunicorn itself, or a script that calls it.
+
+  tricorn exec python serve.py
+  tricorn exec sh start.sh
+
+The command replaces this process. Its arguments, -h and --help among them, are its own.
+"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the server and returns the exit status: of the arbiter, and in a forked worker of the worker."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words in (["--version"], ["-v"]):  # which needs none of the settings
-        print(f"tricorn (version {__version__})")
+        with until_reader_leaves():
+            print(f"tricorn (version {__version__})")
         return 0
-    if words[:1] == [BENCH] and not _is_module(BENCH):
-        return _bench(words[1:])
-    if words[:1] == [DEV_CERT]:
-        from tricorn.cli import dev_cert_command
-
-        return dev_cert_command.main(words[1:])
-    if words[:1] == [DOCTOR] and not _is_module(DOCTOR):
-        from tricorn.cli import doctor_command
-
-        return doctor_command.main(words[1:])
+    command = COMMANDS.get(words[0]) if words else None
+    if command is not None and not _is_module(words[0]):  # an application of that name is an application
+        with until_reader_leaves():
+            return command(words[1:])
     import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
-
-    if words[:1] == [LOAD] and not _is_module(LOAD):
-        return _load(words[1:])
-    if words[:1] == [CTL] and not _is_module(CTL):
-        from tricorn.cli import ctl_command
-
-        return ctl_command.main(words[1:])
-    if words[:1] == [TOP] and not _is_module(TOP):
-        from tricorn.cli import top_command
-
-        return top_command.main(words[1:])
-    if words[:1] == [INIT] and not _is_module(INIT):
-        from tricorn.cli.init import command
-
-        return command.main(words[1:])
-    if words[:1] == [EXEC] and not _is_module(EXEC):
-        return _execute(words[1:])
     from tricorn.compat.assigned import FileSources
 
     return serve(FileSources.here(words))
@@ -64,6 +50,8 @@ def _is_module(name: str) -> bool:
 
 
 def _load(words: Sequence[str]) -> int:
+    import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
+
     try:
         from tricorn.cli import load_command
 
@@ -83,7 +71,44 @@ def _bench(words: Sequence[str]) -> int:
         return 130
 
 
+def _dev_cert(words: Sequence[str]) -> int:
+    from tricorn.cli import dev_cert_command
+
+    return dev_cert_command.main(words)
+
+
+def _doctor(words: Sequence[str]) -> int:
+    from tricorn.cli import doctor_command
+
+    return doctor_command.main(words)
+
+
+def _ctl(words: Sequence[str]) -> int:
+    import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
+    from tricorn.cli import ctl_command
+
+    return ctl_command.main(words)
+
+
+def _top(words: Sequence[str]) -> int:
+    import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
+    from tricorn.cli import top_command
+
+    return top_command.main(words)
+
+
+def _init(words: Sequence[str]) -> int:
+    import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
+    from tricorn.cli.init import command
+
+    return command.main(words)
+
+
 def _execute(command: Sequence[str]) -> int:
+    if command[:1] in (["-h"], ["--help"]):
+        print(EXEC_HELP, end="")
+        return 0
+    import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
     from tricorn.compat.execute import execute
     from tricorn.errors import ConfigError
 
@@ -93,6 +118,19 @@ def _execute(command: Sequence[str]) -> int:
         return error.report()
 
 
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "bench": _bench,
+    "ctl": _ctl,
+    "dev-cert": _dev_cert,
+    "doctor": _doctor,
+    "exec": _execute,
+    "init": _init,
+    "load": _load,
+    "top": _top,
+}
+"""By the first word of the command line."""
+
+
 def serve(sources: Sources) -> int:
     """The same, of what `sources` say."""
     from tricorn import compat
@@ -100,12 +138,14 @@ def serve(sources: Sources) -> int:
 
     compat.install()
     try:
-        loaded = sources.load()
+        with until_reader_leaves():  # of --help, for one
+            loaded = sources.load()
         config = loaded.config
         if config.check_config or config.print_config:
             from tricorn.cli import inspection
 
-            return inspection.run(loaded)
+            with until_reader_leaves():
+                return inspection.run(loaded)
         from tricorn import arbiter
 
         return arbiter.run(sources, loaded)

@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import Any
 
 from tricorn.cli import ctl_text
-from tricorn.cli.ctl_words import FORMS, Asking, Usage, parse
+from tricorn.cli.ctl_words import FORMS, LS, Asking, Usage, asks_for_help, explanation, parse
 from tricorn.control import client
 from tricorn.control.client import Control, ControlError, NoAnswer, NoServer, Refused
 
@@ -46,6 +46,9 @@ def main(words: Sequence[str]) -> int:
         if line == ["help"]:
             print(_help())
             return Status.DONE
+        if (asked := asks_for_help(line)) is not None:
+            print(explanation(asked))
+            return Status.DONE
         asking = parse(line) if line else None
         path = os.fspath(client.find(options.socket, options.name))
         if asking is None:
@@ -59,10 +62,6 @@ def main(words: Sequence[str]) -> int:
         return _failed(error)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # `| head`
-        with suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Status.DONE
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -85,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _help() -> str:
     forms = [(form.usage, form.help) for form in FORMS.values()]
-    forms.append(("ls", "The servers there are; sockets of servers that are gone are removed."))
+    forms.append((LS.usage, LS.help))
     width = max(len(usage) for usage, _ in forms)
     return "\n".join(["words:", *(f"  {usage:{width}}  {about}" for usage, about in forms)])
 
@@ -167,6 +166,9 @@ def _answer(path: str, line: list[str], timeout: float | None, *, as_json: bool)
         print(_help())
         return
     try:
+        if (asked := asks_for_help(line)) is not None:
+            print(explanation(asked))
+            return
         asking = parse(line)
         # A connection for each line: the server may be another one by then, and drops clients that are silent.
         with Control.connect(path, _timeout(timeout, asking)) as control:

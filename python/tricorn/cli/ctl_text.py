@@ -114,7 +114,7 @@ def _stall(number: int, row: Result) -> str:
     is_wait = row["waiting"] > 0
     blocked = "" if is_wait and row["pool"] else f", blocked {row['blocked'] * 100:.0f} %"
     lines = (
-        f"{number}. {total['request_seconds']:.1f} request-seconds: {total['count']} times, {total['seconds']:.1f} s. "
+        f"{number}. {total['request_seconds']:.1f} request-seconds: {_times(total['count'])}, {total['seconds']:.1f} s. "
         f"{row['verdict']}{blocked}",
         f"   {row['sentence']}" if is_wait else "",
         f"   {place}: {row['source']}" if row["source"] else f"   {place}",
@@ -122,6 +122,10 @@ def _stall(number: int, row: Result) -> str:
         f"   Cure: {row['cure']} ({row['link']})",
     )
     return "\n".join(filter(None, lines))
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def duration(seconds: float) -> str:

@@ -46,7 +46,30 @@ def parse(words: Sequence[str]) -> Asking:
     several = sorted(form.usage for known, form in FORMS.items() if known.startswith(f"{name} "))
     if several:
         raise Usage(f"Usage: {' | '.join(several)}")
-    raise Usage(f"There is no word {name!r}{hint(name, FORMS, otherwise='; `help` lists them.')}")
+    raise Usage(_unknown(name))
+
+
+def asks_for_help(line: Sequence[str]) -> Sequence[str] | None:
+    """The words that are asked about: `reload --help`, `help reload`. None: the line is no such question."""
+    if HELP.isdisjoint(line[1:]):
+        return line[1:] if line[:1] == ["help"] else None
+    return [word for word in line if word not in HELP]
+
+
+def explanation(words: Sequence[str]) -> str:
+    """How a word is written, and what it does. Raises Usage."""
+    for length in (2, 1):
+        name = " ".join(words[:length])
+        known = [form for key, form in EXPLAINED.items() if key == name] or [
+            form for key, form in EXPLAINED.items() if key.startswith(f"{name} ")
+        ]
+        if known:
+            return "\n\n".join(f"usage: tricorn ctl {form.usage}\n\n{form.help}" for form in known)
+    raise Usage(_unknown(words[0]))
+
+
+def _unknown(name: str) -> str:
+    return f"There is no word {name!r}{hint(name, FORMS, otherwise='; `help` lists them.')}"
 
 
 def _plain(word: str) -> Callable[[list[str]], Asking]:
@@ -205,3 +228,10 @@ FORMS: dict[str, Form] = {
     "show stats": Form("show stats", "As `stats`.", _plain("stats")),
     "show listeners": Form("show listeners", "As `listeners`.", _plain("listeners")),
 }
+
+LS = Form("ls", "The servers there are; sockets of servers that are gone are removed.", _plain("ls"))
+"""Asks no server: `ctl_command` does it."""
+
+EXPLAINED = {**FORMS, "ls": LS}
+
+HELP = frozenset(("-h", "--help"))

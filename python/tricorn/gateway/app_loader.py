@@ -33,6 +33,8 @@ def load(uri: str, *, factory: bool = False, worker_class: str = AUTO) -> Callab
     module_name, _, expression = uri.partition(":")
     if _is_file(module_name):
         module_name = _module_of(module_name)
+    elif os.sep in module_name or "" in module_name.split("."):
+        raise AppImportError(_no_module_name(module_name, expression))
     names, arguments = _parse(expression) if expression else ((), None)
     module: Any = importlib.import_module(module_name)
     if not names:
@@ -107,6 +109,20 @@ def _is_file(name: str) -> bool:
     return name.endswith(".py") and os.path.isfile(name)
 
 
+def _no_module_name(name: str, expression: str) -> str:
+    """Explains that `name` is no dotted name; a path may lack its extension, as the shell completes it."""
+    rest = f":{expression}" if expression else ""
+    if name.endswith(".py"):
+        return f"There is no file {name!r}."
+    path = name.rstrip("/")
+    dotted = os.path.normpath(path).replace(os.sep, ".") if path else ""
+    meant = [f"'{path}.py{rest}'"] if path and os.path.isfile(f"{path}.py") else []
+    if all(part.isidentifier() for part in dotted.split(".")):
+        meant.append(f"'{dotted}{rest}'")
+    hinted = f"; did you mean {' or '.join(meant)}?" if meant else ", as in MODULE:ATTRIBUTE, and no file."
+    return f"{name!r} is not a module name{hinted}"
+
+
 def _module_of(path: str) -> str:
     """The name by which the module in the file `path` can be imported."""
     path = os.path.relpath(path)
@@ -123,9 +139,9 @@ def _default(module: Any, module_name: str) -> tuple[tuple[str, ...], Arguments 
             return (name,), None
     if hasattr(module, DEFAULT_FACTORY):
         return (DEFAULT_FACTORY,), ([], {})
-    looked = ", ".join(map(repr, DEFAULT_ATTRIBUTES))
+    looked = " or ".join(map(repr, DEFAULT_ATTRIBUTES))
     raise AppImportError(
-        f"Failed to find an application in {module_name!r}: it has no {looked} and no {DEFAULT_FACTORY}(). "
+        f"Failed to find an application in {module_name!r}: it has no {looked}, and no {DEFAULT_FACTORY}(). "
         f"Name it, as in '{module_name}:ATTRIBUTE'."
     )
 

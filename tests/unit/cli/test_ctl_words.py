@@ -8,7 +8,7 @@ import pytest
 from tricorn.arbiter.control.session import Request
 from tricorn.arbiter.control.words import meaning
 from tricorn.cli import ctl_text
-from tricorn.cli.ctl_words import FORMS, Asking, Usage, parse
+from tricorn.cli.ctl_words import FORMS, Asking, Usage, asks_for_help, explanation, parse
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,28 @@ def test_a_line_that_is_not_understood_is_answered_with_what_would_be(line: str,
     with pytest.raises(Usage) as caught:
         parse(line.split())
     assert str(caught.value) == sentence
+
+
+def test_every_word_explains_itself() -> None:
+    for name, form in FORMS.items():
+        words = name.split()
+        for line in ([*words, "--help"], [*words, "-h"], ["help", *words]):
+            asked = asks_for_help(line)
+            assert asked == words, line
+            assert explanation(asked) == f"usage: tricorn ctl {form.usage}\n\n{form.help}"
+    assert explanation(["ls"]).startswith("usage: tricorn ctl ls\n")
+    assert asks_for_help(["reload", "--wait"]) is None
+    assert asks_for_help(["reload"]) is None
+
+
+def test_the_first_half_of_a_word_explains_all_that_begin_so() -> None:
+    assert [line for line in explanation(["worker"]).splitlines() if line.startswith("usage")] == [
+        "usage: tricorn ctl worker add [N]",
+        "usage: tricorn ctl worker remove [N]",
+        "usage: tricorn ctl worker kill PID",
+    ]
+    with pytest.raises(Usage, match="did you mean 'reload'"):
+        explanation(["relaod"])
 
 
 def test_every_form_is_told_with_a_sentence() -> None:

@@ -167,9 +167,15 @@ def test_a_factory_with_literal_arguments(call: str, arguments: object) -> None:
         ),
         (
             "loader_empty",
-            "Failed to find an application in 'loader_empty': it has no 'application', 'app' and no create_app(). "
+            "Failed to find an application in 'loader_empty': it has no 'application' or 'app', and no create_app(). "
             "Name it, as in 'loader_empty:ATTRIBUTE'.",
         ),
+        ("./loader_flask:app", "'./loader_flask' is not a module name; did you mean './loader_flask.py:app' or 'loader_flask:app'?"),
+        ("./loader_flask", "'./loader_flask' is not a module name; did you mean './loader_flask.py' or 'loader_flask'?"),
+        ("./loader_nothing:app", "'./loader_nothing' is not a module name; did you mean 'loader_nothing:app'?"),
+        ("src/nothing.py:app", "There is no file 'src/nothing.py'."),
+        (".relative:app", "'.relative' is not a module name"),
+        (":app", "'' is not a module name, as in MODULE:ATTRIBUTE, and no file."),
         ("loader_module:app.b", "Failed to find attribute 'b' in 'loader_module'."),
         ("loader_module:a b", "Failed to parse 'a b' as an attribute name or function call."),
         ("loader_module:a[0]()", "Function reference must be a name, or one of an attribute: 'a[0]()'"),

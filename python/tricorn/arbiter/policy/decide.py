@@ -100,7 +100,7 @@ def _of_worker(state: State, worker: Worker, event: Event, now: float) -> Decisi
         case WorkerSeen():
             return retiring.seen(state, worker, event, now)
         case ChildExited(_, status, serving):
-            state, told = pending.worker_ended(state, worker.nr, status)
+            state, told = pending.worker_ended(state, worker, status)
             state, commands = endings.exited(state, worker, status, serving, now)
             return state, [*told, *commands]
     return state, []

@@ -15,6 +15,7 @@ from tricorn.arbiter.policy.commands import (
 )
 from tricorn.arbiter.policy.state import Awaited, Decision, Pending, State
 from tricorn.arbiter.policy.wishes import Cancel, Profile
+from tricorn.arbiter.policy.worker import Worker
 from tricorn.record import replace
 
 
@@ -43,8 +44,11 @@ def reload_ended(state: State, reason: str | None) -> Decision:
     return replace(state, pending=tuple(left)), commands
 
 
-def worker_ended(state: State, nr: int, status: int) -> Decision:
-    commands: list[Command] = [Answer(each.ticket, {"status": status}) for each in state.pending if each.nr == nr]
+def worker_ended(state: State, worker: Worker, status: int) -> Decision:
+    """`status` is the exit status, or a negative signal: a worker that does not leave in time is killed."""
+    nr, word = worker.nr, "drained" if status == 0 else "ended"
+    result = {"status": word, "pid": worker.pid, "exit_status": status}
+    commands: list[Command] = [Answer(each.ticket, result) for each in state.pending if each.nr == nr]
     return replace(state, pending=tuple(each for each in state.pending if each.nr != nr)), commands
 
 

@@ -178,14 +178,20 @@ class TestDrain:
         it = running(workers=1)
         assert answers(ask(it, Drain(1, wait=True))) == {}
         assert answers(it.feel(Told(2, Ready()))) == {}
-        assert answers(it.feel(ChildExited(1, 0))) == {1: {"status": 0}}
+        assert answers(it.feel(ChildExited(1, 0))) == {1: {"status": "drained", "pid": 101, "exit_status": 0}}
         assert it.state.pending == ()
 
     def test_one_that_is_on_its_way_can_be_waited_for(self) -> None:
         it = running(workers=1)
         ask(it, Drain(1))
         ask(it, Drain(1, wait=True), 2)
-        assert answers(it.feel(ChildExited(1, 0))) == {2: {"status": 0}}
+        assert answers(it.feel(ChildExited(1, 0))) == {2: {"status": "drained", "pid": 101, "exit_status": 0}}
+
+    def test_one_that_had_to_be_killed_is_not_drained(self) -> None:
+        it = running(workers=1)
+        ask(it, Drain(1, wait=True))
+        it.feel(Told(2, Ready()))
+        assert answers(it.feel(ChildExited(1, -9))) == {1: {"status": "ended", "pid": 101, "exit_status": -9}}
 
     def test_what_cannot_be_drained_is_refused(self) -> None:
         it = running(workers=1)
