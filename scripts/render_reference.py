@@ -145,7 +145,7 @@ def _setting(name: str) -> str:
 
 
 def command_line() -> str:
-    known = [value for name, value in vars(cli).items() if name.isupper() and isinstance(value, str)]
+    known = sorted(cli.COMMANDS)
     commands = (f"| `{COMMANDS[name][0]}` | [{COMMANDS[name][1]}]({COMMANDS[name][2]}) |" for name in ("", *known))
     parts = [
         "A first argument with one of these names is a command, unless a module of that name can be imported.\n",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 from pathlib import Path
@@ -82,6 +83,8 @@ def test_it_serves_the_project_and_its_static_files(options: list[str], more: st
         server.signal(signal.SIGINT)
         assert server.wait_exit() == 0
         assert "System check identified no issues" in server.out.text
+        assert re.search(r"serves (project\.asgi\.application|the project of project\.settings) at", server.log.text)
+        assert "tricorn.contrib" not in server.log.text
         assert '"GET /static/style.css HTTP/1.1" 200' in server.out.text
 
 

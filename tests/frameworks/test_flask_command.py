@@ -56,6 +56,7 @@ def test_it_serves_the_application_that_flask_knows() -> None:
     with FlaskServer("--app", "shop:create_app", options=("-w", "2", "--graceful-timeout", "5"), workers=2) as server:
         assert server.text == f"one debug=False ppid={server.pid}"
         server.log.wait("Using worker: gthread")
+        server.log.wait(r"Ready: 2 gthread workers serve shop:create_app at \S+ \([\d.]+ s\)$")
         server.signal(signal.SIGTERM)
         assert server.wait_exit() == 0
         assert f"imported by {server.pid}" not in server.out.text, "it is loaded after the fork"
@@ -78,7 +79,9 @@ def test_with_debug_an_exception_is_shown_by_the_debugger() -> None:
         assert "Werkzeug Debugger" not in server.get("/error").text
 
 
-@pytest.mark.parametrize(("arguments", "options"), [(("--debug",), ()), ((), ("--debug",)), ((), ("--no-debug", "--debug"))])
+@pytest.mark.parametrize(
+    ("arguments", "options"), [(("--debug",), ()), ((), ("--debug",)), ((), ("--no-debug", "--debug"))]
+)
 def test_debug_reloads_and_shows_the_debugger_wherever_it_stands(
     arguments: tuple[str, ...], options: tuple[str, ...]
 ) -> None:

@@ -117,6 +117,23 @@ def test_a_module_that_is_not_there_is_one_sentence() -> None:
     assert f"no module named 'nowhere' in {APPS}," in line
 
 
+@pytest.mark.beyond_reference("it has no commands")
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("dcotor", " Did you mean the command `tricorn doctor`?"),
+        ("version", " For the version: `tricorn --version`."),
+        ("help", " For the help: `tricorn --help`."),
+        ("nowhere", ""),
+    ],
+)
+def test_a_slip_in_a_command_is_named(word: str, meant: str) -> None:
+    done = run(*address(), word)
+    assert done.returncode == 3
+    (line,) = re.findall(f"Could not import '{word}'.*", done.stderr)
+    assert line.endswith(f"Check the name, chdir and pythonpath.{meant}")
+
+
 @pytest.mark.parametrize(
     ("app", "says"),
     [

@@ -371,7 +371,7 @@ class TestTheWrongClass:
         assert done.returncode == (1 if "--check-config" in extra else 4), done.stderr
         assert (
             "'lifespan:application' is an ASGI application, which the worker class 'sync' does not serve: "
-            "ask for it with --worker-class asgi."
+            "use --worker-class asgi, or leave the setting out."
         ) in done.stderr
         assert "Traceback" not in done.stderr
 

@@ -127,7 +127,7 @@ def test_a_port_that_is_taken_ends_the_program() -> None:
         port = taken.getsockname()[1]
         with Program("wsgi", bind=f"127.0.0.1:{port}", wait=False) as server:
             assert server.wait_exit() == 1
-            assert f"Can't connect to 127.0.0.1:{port}: Address already in use" in server.log.text
+            assert f"Cannot listen on 127.0.0.1:{port}: address already in use" in server.log.text
             assert "returned" not in server.out.text
 
 

@@ -339,7 +339,7 @@ class Effects:
             case ServiceState.READY:
                 if self.upgrade.parent is not None:
                     notifier.main_pid(os.getpid())
-                notifier.ready(f"{self.server.num_workers} workers serve {self.generation.app.app_uri}")
+                notifier.ready(f"{self.server.num_workers} workers serve {self.generation.app.name}")
             case ServiceState.RELOADING:
                 notifier.reloading()
             case ServiceState.STOPPING if self.upgrade.successor is not None:

@@ -116,8 +116,9 @@ class Generation:
         noun, verb = ("worker", "serves") if workers == 1 else ("workers", "serve")
         where = " ".join(str(listener) for listener in self.listeners)
         took = f"{time.monotonic() - self.began:.1f} s"
-        configured = f", configured by {' and '.join(self.files)}" if self.files else ""
-        return f"Ready: {workers} {alias}{noun} {verb} {self.app.app_uri} at {where} ({took}{configured})"
+        named = [file for file in self.files if not file.startswith(OWN_MODULES)]
+        configured = f", configured by {' and '.join(named)}" if named else ""
+        return f"Ready: {workers} {alias}{noun} {verb} {self.app.name} at {where} ({took}{configured})"
 
     def close(self) -> None:
         close(self.all_listeners())
@@ -125,6 +126,10 @@ class Generation:
     def remove_files(self) -> None:
         for listener in self.all_listeners():
             listener.remove_file()
+
+
+OWN_MODULES = "python:tricorn."
+"""How the name of a configuration begins that belongs to tricorn itself."""
 
 
 def check(config: Config) -> None:
@@ -158,7 +163,7 @@ def prepare(loaded: Loaded, log: Logger, app: Application) -> Generation:
     if config.preload_app and generation.app.callable is None:
         _preload(generation)
     if worker_class.alias == workers.AUTO and generation.app.callable is not None:
-        chosen, generation.reason = interfaces.class_for(generation.app.callable, generation.app.app_uri)
+        chosen, generation.reason = interfaces.class_for(generation.app.callable, generation.app.name)
         generation.worker_class = workers.load(workers.choose(chosen, config.threads))
         _import_class(generation.worker_class, config, log)
     elif workers.is_foreign(config.worker_class):

@@ -311,21 +311,30 @@ class InUse(BindError):
 def _refused(address: Address, error: OSError) -> BindError:
     """What was tried, why it did not work, and what to do."""
     if error.errno != errno.EADDRINUSE:
-        remedy = REMEDIES.get(error.errno or 0, "")
-        return BindError(f"Can't connect to {address}: {error.strerror or error}.{remedy}")
+        remedy = REMEDIES.get((error.errno or 0, type(address)), "")
+        return BindError(f"Cannot listen on {address}: {_lowered(error.strerror or str(error))}.{remedy}")
     holder = port_holder.find(address.port) if isinstance(address, TcpAddress) else None
     remedy = f"Stop that process (kill {holder.pid})" if holder else "Stop the process that listens there"
-    by = f", by {holder}" if holder else ""
-    refused = InUse(f"Can't connect to {address}: {error.strerror}{by}. {remedy}, or bind another address (--bind).")
+    by = f" by {holder}" if holder else ""
+    refused = InUse(
+        f"Cannot listen on {address}: address already in use{by}. {remedy}, or bind another address (--bind)."
+    )
     refused.holder = holder
     return refused
 
 
-REMEDIES = {
-    errno.EACCES: " Ports below 1024 need root or CAP_NET_BIND_SERVICE, a unix socket a directory that this user may "
-    "write to; or bind another address (--bind).",
-    errno.EADDRNOTAVAIL: " This machine has no such address: bind 0.0.0.0 for all that it has (--bind).",
-    errno.ENOENT: " The directory of the socket does not exist.",
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+REMEDIES: dict[tuple[int, type[Address]], str] = {
+    (
+        errno.EACCES,
+        TcpAddress,
+    ): " Ports below 1024 need root or CAP_NET_BIND_SERVICE; or bind another address (--bind).",
+    (errno.EACCES, UnixAddress): " The user of the server must be able to write to the directory of the socket.",
+    (errno.EADDRNOTAVAIL, TcpAddress): " This machine has no such address: bind 0.0.0.0 for all that it has (--bind).",
+    (errno.ENOENT, UnixAddress): " The directory of the socket does not exist.",
 }
 
 

@@ -147,7 +147,10 @@ def _open(generation: Generation, server: Server, generations: Generations, inhe
     if alias != workers.AUTO:  # else the first worker that knows says it
         log.info("Using worker: %s", f"{alias} ({reason})" if reason else alias)
     if generation.admin:
-        log.info("Admin listener (health, readiness, metrics, page) at: %s", ",".join(str(listener) for listener in generation.admin))
+        log.info(
+            "Admin listener (health, readiness, metrics, page) at: %s",
+            ",".join(str(listener) for listener in generation.admin),
+        )
     generation.open_pages()
     hooks.must(generation, "when_ready", server)
     memory.freeze()

@@ -114,7 +114,8 @@ def _stall(number: int, row: Result) -> str:
     is_wait = row["waiting"] > 0
     blocked = "" if is_wait and row["pool"] else f", blocked {row['blocked'] * 100:.0f} %"
     lines = (
-        f"{number}. {total['request_seconds']:.1f} request-seconds: {_times(total['count'])}, {total['seconds']:.1f} s. "
+        f"{number}. {total['request_seconds']:.1f} request-seconds: {_times(total['count'])}, "
+        f"{total['seconds']:.1f} s. "
         f"{row['verdict']}{blocked}",
         f"   {row['sentence']}" if is_wait else "",
         f"   {place}: {row['source']}" if row["source"] else f"   {place}",

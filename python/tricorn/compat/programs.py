@@ -62,6 +62,7 @@ class _ProgramApplication(Application):
         super().__init__(config)
         self.program = program
         self.app_uri = str(getattr(program, "app_uri", None) or config.wsgi_app or type(program).__name__)
+        self.name = self.app_uri
         self.callable = program.callable
 
     def load(self) -> Callable[..., Any]:

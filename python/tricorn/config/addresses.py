@@ -74,6 +74,8 @@ def parse(text: str) -> Address:
     if rest.count(":") > 1:
         raise Refused("put a v6 address in brackets, as in [::1]:8000")
     host, _, port = rest.partition(":")
+    if host.isdigit() and not port:
+        raise Refused(f"a number alone is a port: put a colon before it, as in :{host}")
     return TcpAddress(host or "0.0.0.0", _port(port))
 
 

@@ -110,6 +110,10 @@ def _concurrency(text: str) -> Mapping[str, object]:
     return {"worker_connections": text, "queue_limit": "1"}
 
 
+def _read_timeout(text: str) -> Mapping[str, object]:
+    return {"header_timeout": text, "body_timeout": text}
+
+
 def _in_the_clear(text: str) -> str:
     try:
         return str(replace(doors.parse(text), tls=False))
@@ -128,7 +132,7 @@ _WITH_HTTP2 = "it belongs to HTTP/2, which is not there"
 _ONE_PARSER = "there is one implementation"
 _SEE_LIMITS = "see `limit_request_line`, `limit_request_fields` and `limit_request_field_size`"
 _NO_RUNTIME = "there is no runtime beside the workers' threads"
-_METRICS = "metrics are not exported in this version of tricorn."
+_METRICS = "use --admin-bind HOST:PORT instead: it serves tricorn's metrics at /metrics, beside /healthz and /readyz."
 _STATIC = "tricorn serves no files: let a front end do it, or a middleware such as WhiteNoise."
 _FLAG = Takes.NOTHING
 
@@ -208,13 +212,17 @@ BORROWED = (
     Borrowed("--process-name", (GRANIAN,), setting("proc_name")),
     Borrowed("--pid-file", (GRANIAN,), setting("pidfile")),
     Borrowed("-c --config", (HYPERCORN,), Ours("a Python file; hypercorn's TOML file is not read")),
-    Borrowed("--debug", (HYPERCORN,), Nothing("asyncio's debug mode is the variable PYTHONASYNCIODEBUG=1", _FLAG)),
+    Borrowed(
+        "--debug",
+        (HYPERCORN,),
+        switch("raw_env", "PYTHONASYNCIODEBUG=1", "`raw_env` (`PYTHONASYNCIODEBUG=1`, asyncio's)"),
+    ),
     # Connections and requests
     Borrowed("--timeout-keep-alive", (UVICORN,), setting("keepalive")),
     Borrowed("--http1-keep-alive", (GRANIAN,), Nothing("it is the default; see `keepalive`", _FLAG)),
     Borrowed("--no-http1-keep-alive", (GRANIAN,), switch("keepalive", 0)),
     Borrowed("--http1-header-read-timeout", (GRANIAN,), setting("header_timeout", _milliseconds)),
-    Borrowed("--read-timeout", (HYPERCORN,), Nothing("see `header_timeout`, `body_timeout` and `body_min_rate`")),
+    Borrowed("--read-timeout", (HYPERCORN,), Sets("`header_timeout` and `body_timeout`", _read_timeout)),
     Borrowed("--h11-max-incomplete-event-size", (UVICORN,), Nothing(_SEE_LIMITS)),
     Borrowed("--http1-buffer-size", (GRANIAN,), Nothing(_SEE_LIMITS)),
     Borrowed(
@@ -270,13 +278,12 @@ BORROWED = (
     Borrowed("--log-config", (HYPERCORN,), Ours("told by its extension, .json or .yaml, and not by a prefix")),
     Borrowed("--log", (GRANIAN,), Nothing("it is the default", _FLAG)),
     Borrowed("--no-log", (GRANIAN,), switch("errorlog", "/dev/null")),
-    Borrowed(
-        "--use-colors --no-use-colors", (UVICORN,), Nothing("a log on a terminal has colours; see `log_format`", _FLAG)
-    ),
+    Borrowed("--use-colors", (UVICORN,), Nothing("a log on a terminal has colours, elsewhere FORCE_COLOR=1", _FLAG)),
+    Borrowed("--no-use-colors", (UVICORN,), switch("log_format", "gunicorn")),
     Borrowed("--statsd-host", (HYPERCORN,), Ours("the metrics have gunicorn's names, without `hypercorn.`")),
     Borrowed("--statsd-prefix", (HYPERCORN,), Ours("the same")),
     Borrowed("--metrics", (GRANIAN,), Refused(_METRICS, _FLAG)),
-    Borrowed("--no-metrics", (GRANIAN,), Nothing("there are none", _FLAG)),
+    Borrowed("--no-metrics", (GRANIAN,), Nothing("there are none without `admin_bind`", _FLAG)),
     Borrowed(
         "--metrics-scrape-interval --metrics-address --metrics-port", (GRANIAN,), Nothing("it belongs to `--metrics`")
     ),

@@ -35,7 +35,7 @@ def _read(parser: _Parser, argv: Sequence[str]) -> Layer:
     source = parser.source
     namespace, unknown = parser.parse_known_args(argv)
     if unknown:
-        parser.error(_unrecognized(unknown))
+        parser.error(_unrecognized(unknown, vars(namespace).get("wsgi_app")))
     given = vars(namespace)
     app = given.pop("wsgi_app", None)
     asked, flags = given.pop(ASKED, []), given.pop(FLAGS, {})
@@ -274,9 +274,13 @@ def _set(namespace: argparse.Namespace, name: str, raw: object, flag: str) -> No
         given[name] = raw
 
 
-def _unrecognized(arguments: Sequence[str]) -> str:
+def _unrecognized(arguments: Sequence[str], app: str | None) -> str:
     """argparse's words, and the flag that was probably meant."""
     flags = [word.partition("=")[0] for word in arguments if word.startswith("-")]
+    if not flags and app in COMMANDS_OF_OTHERS:
+        return f"there is no command {app!r}: `tricorn {arguments[0]}` serves"
+    if not flags and app == "-":
+        return "'-' was taken for the application: a log goes to standard output by --access-logfile -"
     if not flags:
         return f"unrecognized arguments: {' '.join(arguments)}; one application is expected, and flags"
     # What follows an unknown flag is not told: its value may have been taken for the application.
@@ -286,6 +290,10 @@ def _unrecognized(arguments: Sequence[str]) -> str:
     long = [flag for flag in known if flag.startswith("--")]
     meant = hint(flags[0], long, "{}", otherwise="; see tricorn --help")
     return f"unrecognized arguments: {' '.join(flags)}{meant}"
+
+
+COMMANDS_OF_OTHERS = ("run", "serve", "start", "runserver")
+"""What other servers are started by."""
 
 
 class _PrintShortHelp(argparse.Action):

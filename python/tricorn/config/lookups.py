@@ -125,7 +125,7 @@ class ExistingPaths(Record):
         what, exists = _EXIST[self.metavar]
         for path in value:
             if not exists(os.path.join(directory, path)):
-                raise Refused(f"{path!r} is no {what} that exists")
+                raise Refused(f"the {what} {path!r} does not exist")
 
 
 class Dictionary(Record):

@@ -17,7 +17,7 @@ from types import FunctionType, MethodType, ModuleType
 from tricorn.config.config import DEFAULT, Config, Resolved
 from tricorn.config.lookups import ExistingPath, ExistingPaths
 from tricorn.config.registry import BY_NAME, SETTINGS, meant_by
-from tricorn.config.setting import Setting
+from tricorn.config.setting import Action, Setting
 from tricorn.config.unavailable import UNAVAILABLE, Asked
 from tricorn.config.validators import Invalid, Refused
 from tricorn.errors import ConfigError
@@ -25,7 +25,7 @@ from tricorn.record import Record
 
 _KUBERNETES = re.compile(r"TRICORN_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?)")
 
-_OTHERS = ("TRICORN_CMD_ARGS", "TRICORN_WORKER")
+_OTHERS = ("TRICORN_CMD_ARGS", "TRICORN_WORKER", "TRICORN_SERVES")
 """Variables of ours that are no settings; the second one is inherited by what a worker starts."""
 
 
@@ -117,6 +117,8 @@ def _resolve_one(setting: Setting[object], raw: Raw | None) -> Resolved:
 
 
 def _complaint(name: str, value: object, origin: str, error: Invalid) -> ConfigError:
+    if BY_NAME[name].action is Action.APPEND and isinstance(value, list | tuple) and len(value) == 1:
+        value = value[0]  # as it was written: one flag
     # Beside the variable that is wrong there may be some that are secret.
     shown = "" if name == "raw_env" else f": {_shown(value)}"
     end = "" if str(error).endswith("?") else "."

@@ -15,8 +15,12 @@ NO_SETTINGS = ("--config", "python:tricorn.contrib.no_settings")
 """No configuration file is looked for: gunicorn.conf.py is about the server of production."""
 
 
-def become_server(words: Iterable[str]) -> NoReturn:
-    """Replaces this process by `tricorn` with these words of a command line, in the same interpreter."""
+def become_server(words: Iterable[str], *, serves: str) -> NoReturn:
+    """Replaces this process by `tricorn` with these words of a command line, in the same interpreter.
+
+    `serves` names the application for the log and the titles of processes: what tricorn is given is a factory of ours.
+    """
+    os.environ["TRICORN_SERVES"] = serves
     warnings = [f"-W{option}" for option in sys.warnoptions]
     command = [sys.executable, *warnings, "-m", "tricorn", *NO_SETTINGS, *words]
     sys.stdout.flush()

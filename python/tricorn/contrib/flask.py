@@ -57,7 +57,9 @@ def command(info: ScriptInfo, options: tuple[str, ...]) -> None:
     debug = _last(options, "--debug", "--no-debug")
     if debug is not None:
         os.environ["FLASK_DEBUG"] = "1" if debug else "0"  # as `flask run --debug`; workers inherit it
-    become_server(_words(options, debug=get_debug_flag()))
+    become_server(
+        _words(options, debug=get_debug_flag()), serves=os.environ.get("FLASK_APP") or "the Flask application"
+    )
 
 
 def _words(options: Sequence[str], *, debug: bool) -> Iterator[str]:
@@ -83,11 +85,12 @@ def _translated(options: Sequence[str]) -> Iterator[str]:
         if flag in SWITCHES and not equals:
             yield from SWITCHES[flag]
         elif flag in VALUES:
-            value = value if equals else next(rest, None)
-            if value is None:
+            if not equals and (value := next(rest, "")) == "":
                 raise click.UsageError(f"Option {flag!r} requires an argument.")
             if flag == "--cert" and value == "adhoc":
-                raise click.UsageError("There is no ad-hoc certificate: `tricorn dev-cert` makes one for --cert and --key.")
+                raise click.UsageError(
+                    "There is no ad-hoc certificate: `tricorn dev-cert` makes one for --cert and --key."
+                )
             for each in value.split(os.pathsep) if flag in PATHS else (value,):
                 yield from (VALUES[flag], each)
         else:

@@ -266,7 +266,9 @@ def find(path: str | None, name: str | None) -> Path:
     if len(alive) == 1:
         return Path(alive[0])
     if alive:
-        raise NoServer(f"There are several servers, say which one by --socket: {', '.join(alive)}.")
+        raise NoServer(
+            f"There are several servers, `tricorn ctl ls` lists them; choose one by --socket: {', '.join(alive)}."
+        )
     raise NoServer(f"No server with a control socket was found: looked in {_list(directories)}.")
 
 

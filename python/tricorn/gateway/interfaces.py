@@ -33,7 +33,7 @@ def check(application: object, uri: str, worker_class: str) -> None:
     ask = _SERVED_BY[interface][0]
     raise AppImportError(
         f"{uri!r} is {_ARTICLE[interface]} {interface} application, which the worker class {worker_class!r} does not "
-        f"serve: ask for it with --worker-class {ask}."
+        f"serve: use --worker-class {ask}, or leave the setting out."
     )
 
 

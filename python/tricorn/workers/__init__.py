@@ -30,6 +30,15 @@ OLDEST = {"gevent": (24, 10, 1), "eventlet": (0, 36), "tornado": (6, 2), "aiohtt
 """The versions that the extras ask for."""
 
 
+SERVED_INSTEAD = {
+    **dict.fromkeys(("uvicorn", "hypercorn", "granian", "daphne", "async"), "asgi"),
+    **dict.fromkeys(("wsgi", "default"), "sync"),
+    **dict.fromkeys(("thread", "threads", "threaded"), "gthread"),
+    "greenlet": "gevent",
+}
+"""What users of other servers ask for, and the class that serves it here."""
+
+
 def choose(name: str | type, threads: int) -> str:
     """The alias of the class that `name` means; `sync` with several threads is `gthread`, as in gunicorn.
 
@@ -44,9 +53,9 @@ def choose(name: str | type, threads: int) -> str:
         return foreign.load(named).alias
     alias = _alias(name)
     if alias not in NAMES:
-        raise ConfigError(
-            f"The worker class {name!r} is not known: expected one of {', '.join(NAMES)}{hint(name, NAMES)}"
-        )
+        meant = SERVED_INSTEAD.get(name.lower())
+        hinted = f"; did you mean {meant!r}?" if meant else hint(name, NAMES)
+        raise ConfigError(f"The worker class {name!r} is not known: expected one of {', '.join(NAMES)}{hinted}")
     if alias in OLDEST:
         _check_package(f"The worker class {name!r}", alias)
     if name in _ON_UVLOOP:

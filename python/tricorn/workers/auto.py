@@ -39,7 +39,7 @@ class AutoWorker(Worker):
         self._loop, self._epolls = _current_loop(), frozenset(forked.epolls())
 
     def loaded(self) -> None:
-        chosen, reason = interfaces.class_for(self.wsgi, self.app.app_uri)
+        chosen, reason = interfaces.class_for(self.wsgi, self.app.name)
         alias = workers.choose(chosen, self.cfg.threads)
         loop = _current_loop()
         made = None if loop is self._loop else (loop, self._epolls)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tricorn.errors import AppImportError, TricornError, of_the_application, shown
 from tricorn.gateway.last_words import last_words
+from tricorn.spelling import near
 from tricorn.unpatched import os
 
 if TYPE_CHECKING:
@@ -40,9 +41,21 @@ def sentence(error: BaseException, uri: str) -> str:
             return "\n".join(filter(None, (str(error), error.details)))
         case ModuleNotFoundError() if of_the_application(error.__traceback__) is None:
             missing = str(error)[:1].lower() + str(error)[1:]
-            return NO_MODULE % (uri, missing, os.getcwd())
+            return NO_MODULE % (uri, missing, os.getcwd()) + _command(uri)
         case _:
             return ""
+
+
+def _command(uri: str) -> str:
+    """What is added where a slip in a command of `tricorn` was taken for a module."""
+    if uri in ("help", "version"):
+        return f" For the {uri}: `tricorn --{uri}`."
+    meant = near(uri, COMMANDS)
+    return f" Did you mean the command `tricorn {meant[0]}`?" if meant else ""
+
+
+COMMANDS = ("bench", "ctl", "dev-cert", "doctor", "exec", "init", "load", "top")
+"""Of `tricorn`; a module of such a name is an application."""
 
 
 def write(worker: Worker, error: BaseException) -> None:

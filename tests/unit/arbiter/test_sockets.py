@@ -58,9 +58,9 @@ class TestTcp:
             sockets.listen([f"127.0.0.1:{port}"], backlog=5, umask=0, log=log)
         assert waits == [1] * 4
         holder = port_holder.find(port)
-        by = f", by {holder}" if holder else ""
+        by = f" by {holder}" if holder else ""
         told, remedy = str(caught.value).split(". ", 1)
-        assert told == f"Can't connect to 127.0.0.1:{port}: Address already in use{by}"
+        assert told == f"Cannot listen on 127.0.0.1:{port}: address already in use{by}"
         assert remedy.endswith("or bind another address (--bind).")
         assert holder is None or f"kill {holder.pid}" in remedy
         who = holder or "another process"
@@ -75,7 +75,7 @@ class TestTcp:
 
     def test_an_address_that_is_not_ours_is_tried_once(self, log: Log) -> None:
         with pytest.raises(
-            BindError, match=r"Can't connect to 192.0.2.1:0: Cannot assign requested address\. .*0\.0\.0\.0"
+            BindError, match=r"Cannot listen on 192.0.2.1:0: cannot assign requested address\. .*0\.0\.0\.0"
         ):
             sockets.listen(["192.0.2.1:0"], backlog=5, umask=0, log=log)
         assert log == []
@@ -142,7 +142,7 @@ class TestUnix:
 
     def test_a_live_one_is_not(self, log: Log, opened: list[Listener], tmp_path: Path) -> None:
         opened.append(self.listen(tmp_path / "a.sock", log))
-        with pytest.raises(BindError, match="Can't connect to unix:"):
+        with pytest.raises(BindError, match="Cannot listen on unix:"):
             self.listen(tmp_path / "a.sock", log)
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(tmp_path / "a.sock"))

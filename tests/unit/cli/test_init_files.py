@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,18 @@ def test_each_value_follows_from_its_setting(capsys: pytest.CaptureFixture[str])
             if expected not in (found := text_of(capsys, kind, *words, "shop:app")):
                 missing.append(f"{kind} {words}: {expected!r} is not in\n{found}")
     assert not missing, "\n".join(missing)
+
+
+@pytest.mark.parametrize("kind", ["nginx", "haproxy", "envoy"])
+def test_a_socket_that_the_proxy_cannot_write_to_is_noted(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def noted(*words: str) -> bool:
+        assert main(["init", kind, "shop:app", "-b", "unix:/run/shop/s", *words]) == 0
+        return "must be able to write to the socket, or answers 502" in capsys.readouterr().err
+
+    assert noted("-m", "007")
+    assert noted("-m", "077")
+    assert not noted("-m", "007", "-g", str(os.getgid()))
+    assert not noted()
 
 
 def test_a_proxy_needs_an_address_in_the_clear(capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,6 +41,8 @@ class TestGrammar:
             ("::1:8000", "put a v6 address in brackets, as in [::1]:8000"),
             ("[::1", "expected [V6ADDRESS]:PORT"),
             ("[::1]8000", "expected [V6ADDRESS]:PORT"),
+            ("23000", "a number alone is a port: put a colon before it, as in :23000"),
+            ("tcp://23000", "as in :23000"),
             ("unix:", "expected a path"),
             ("unix:@", "expected a path"),
             ("fd://x", "expected fd://N"),

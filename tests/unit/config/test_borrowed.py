@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from tricorn.config.borrowed import BORROWED, SAME, SERVERS, Ours, Refused, Sets, rows
+from tricorn.config.borrowed import BORROWED, SAME, SERVERS, Nothing, Ours, Refused, Sets, rows
 from tricorn.config.command_line import build_parser, read_arguments
 from tricorn.config.load import Sources, load
 from tricorn.config.registry import BY_NAME, SETTINGS
@@ -82,6 +82,7 @@ def test_a_flag_of_ours_that_means_something_else_is_said_to_be_ours() -> None:
 
 VALUES = {
     "bind": "127.0.0.1",
+    "--insecure-bind": ":90",
     "--interface": "asgi3",
     "--http": "auto",
     "--ws": "auto",
@@ -139,6 +140,9 @@ def test_each_flag_is_read_with_what_follows_it(row: object) -> None:
         ("--app-dir src --factory", {"pythonpath": ("src",), "factory": True}),
         ("--interface wsgi", {"worker_class": "sync"}),
         ("--interface asginl", {"worker_class": "asgi", "asgi_lifespan": "off"}),
+        ("--debug", {"raw_env": (("PYTHONASYNCIODEBUG", "1"),)}),
+        ("--read-timeout 7", {"header_timeout": 7, "body_timeout": 7}),
+        ("--no-use-colors", {"log_format": "gunicorn"}),
         ("--log-level trace", {"loglevel": "debug"}),
         ("--workers-lifetime 1h30m --workers-max-rss 512", {"max_worker_lifetime": 5400, "max_worker_memory": 1 << 29}),
         ("--http1-header-read-timeout 5000", {"header_timeout": 5}),
@@ -207,6 +211,27 @@ def test_a_prefix_is_not_enough_for_a_borrowed_flag(capsys: pytest.CaptureFixtur
 def test_help_is_not_longer_for_them() -> None:
     text = build_parser().format_help()
     assert "--timeout-keep-alive" not in text
+
+
+def test_a_flag_without_effect_is_a_default_or_means_something_else_there() -> None:
+    """Where a setting of ours does what the flag asks for, the flag sets it."""
+    pointing = {
+        flag
+        for row in BORROWED
+        if isinstance(row.becomes, Nothing) and "see `" in row.becomes.why
+        for flag in row.flags.split()
+    }
+    defaults = {"--http1-keep-alive", "--proxy-headers"}
+    other_units = {"--h11-max-incomplete-event-size", "--http1-buffer-size"}  # of a buffer, not of a request
+    other_means = {"--timeout-worker-healthcheck", "--reload-delay", "--reload-tick"}  # of a poll that is not there
+    assert pointing == defaults | other_units | other_means
+
+
+def test_a_flag_that_is_refused_says_what_to_do_where_something_can_be_done(capsys: pytest.CaptureFixture[str]) -> None:
+    (asked,) = read_arguments(["--metrics", "main:app"]).asked
+    with pytest.raises(SystemExit):
+        asked.refuse(asked.sentence)
+    assert "argument --metrics: use --admin-bind HOST:PORT instead: it serves" in capsys.readouterr().err
 
 
 def test_names_of_settings_are_right() -> None:

@@ -183,7 +183,7 @@ class TestFiles:
 
     def test_patterns_may_match_later(self, directory: str) -> None:
         ExistingPaths("FILES").look_up(("file", "*.html", "deep/**/x?"), directory)
-        with pytest.raises(Refused, match="'nowhere' is no file or directory that exists"):
+        with pytest.raises(Refused, match="the file or directory 'nowhere' does not exist"):
             ExistingPaths("FILES").look_up(("file", "nowhere"), directory)
 
     def test_one_file_is_a_list_of_one(self) -> None:

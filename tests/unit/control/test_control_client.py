@@ -101,7 +101,10 @@ class TestFind:
         (home / "shop.ctl").symlink_to("1.ctl")
         assert find(None, None) == home / "1.ctl"
         fake(name="2.ctl")
-        with pytest.raises(NoServer, match=r"several servers, say which one by --socket: \S+/1.ctl, \S+/2.ctl"):
+        with pytest.raises(
+            NoServer,
+            match=r"several servers, `tricorn ctl ls` lists them; choose one by --socket: \S+/1.ctl, \S+/2.ctl",
+        ):
             find(None, None)
 
 

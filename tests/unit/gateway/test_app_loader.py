@@ -170,8 +170,14 @@ def test_a_factory_with_literal_arguments(call: str, arguments: object) -> None:
             "Failed to find an application in 'loader_empty': it has no 'application' or 'app', and no create_app(). "
             "Name it, as in 'loader_empty:ATTRIBUTE'.",
         ),
-        ("./loader_flask:app", "'./loader_flask' is not a module name; did you mean './loader_flask.py:app' or 'loader_flask:app'?"),
-        ("./loader_flask", "'./loader_flask' is not a module name; did you mean './loader_flask.py' or 'loader_flask'?"),
+        (
+            "./loader_flask:app",
+            "'./loader_flask' is not a module name; did you mean './loader_flask.py:app' or 'loader_flask:app'?",
+        ),
+        (
+            "./loader_flask",
+            "'./loader_flask' is not a module name; did you mean './loader_flask.py' or 'loader_flask'?",
+        ),
         ("./loader_nothing:app", "'./loader_nothing' is not a module name; did you mean 'loader_nothing:app'?"),
         ("src/nothing.py:app", "There is no file 'src/nothing.py'."),
         (".relative:app", "'.relative' is not a module name"),

@@ -64,6 +64,12 @@ def test_what_is_no_worker_class_is_refused(name: str) -> None:
         workers.choose(name, 1)
 
 
+@pytest.mark.parametrize(("name", "meant"), [("uvicorn", "asgi"), ("wsgi", "sync"), ("threads", "gthread")])
+def test_the_word_of_another_server_is_answered_with_the_class(name: str, meant: str) -> None:
+    with pytest.raises(ConfigError, match=f"'{name}' is not known: .*; did you mean '{meant}'\\?$"):
+        workers.choose(name, 1)
+
+
 PACKAGES = {"gevent": "24.10.1", "eventlet": "0.36", "tornado": "6.2", "aiohttp": "3.9"}
 
 

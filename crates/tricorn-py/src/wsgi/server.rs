@@ -234,8 +234,7 @@ impl Server {
     /// Makes what the application is called with. The error is an answer that needs no application.
     #[inline(never)]
     pub fn begin(&self, py: Python<'_>, mut exchange: Box<Exchange>) -> Result<Begun, (Box<Exchange>, PyResult<()>)> {
-        let prepared =
-            self.take_objects(py).and_then(|objects| Ok((objects, self.enter_context(py, &exchange)?)));
+        let prepared = self.take_objects(py).and_then(|objects| Ok((objects, self.enter_context(py, &exchange)?)));
         let (mut objects, context) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {

@@ -41,7 +41,7 @@ def _refused(sentence: str) -> Json:
 
 
 GONE = "There is no such worker any more, and the request has ended with it."
-ENDED = "It has ended: the worker runs no such request that began then."
+ENDED = "No such request: it has ended."
 OVER = "It was told to end before, its application has answered already, or it is a WebSocket."
 NO_LIMIT = (
     "The worker runs without request_timeout, and then none of its requests can be cancelled. "

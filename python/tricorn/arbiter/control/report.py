@@ -36,7 +36,7 @@ def status(state: State, effects: Effects, now: float, *, brief: bool = False) -
         "version": __version__,
         "pid": server.pid,
         "name": server.proc_name,
-        "app": generation.app.app_uri,
+        "app": generation.app.name,
         "class": _class(effects),
         "state": _phase_of(state),
         "ready": is_ready(state),

@@ -22,6 +22,10 @@ LATE = 5
 """Seconds that the proxy waits longer than the server, whose answer says more."""
 
 
+OTHERS_WRITE = 0o002
+"""A umask with this bit leaves a socket to its owner and its group: connect(2) asks for the right to write."""
+
+
 class Choices(Record):
     listen: str = "80"
     server_name: str = "_"
@@ -122,6 +126,11 @@ def notes(service: Service, proxy: str, choices: Choices) -> Iterator[str]:
                 f"If {proxy} is on another machine, its address must be in {service.says('forwarded_allow_ips')}, and "
                 "the server's in this file."
             )
+    elif config.umask & OTHERS_WRITE and not service.is_set("group"):
+        yield (
+            f"{proxy} must be able to write to the socket, or answers 502: with {service.says('umask')} only its owner "
+            f"and its group can. Set group to that of {proxy} (www-data on Debian), or run both as one user."
+        )
     if config.keepalive < SHORT_KEEPALIVE:
         yield (
             f"Connections between {proxy} and the server are short-lived: {service.says('keepalive')}. Behind a proxy, "

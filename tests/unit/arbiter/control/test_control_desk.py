@@ -63,7 +63,7 @@ def test_who_may_act_is() -> None:
         assert (len(events), sent) == (1, [])
         events, sent = asked(78, read_only=read_only, uid=uid)
         assert events == []
-        assert "It has ended" in sent[0]["error"]
+        assert "it has ended" in sent[0]["error"]
     assert desks._may_act(SimpleNamespace(uid=0))  # type: ignore[arg-type]
 
 

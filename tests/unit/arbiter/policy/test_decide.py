@@ -282,7 +282,7 @@ class TestMoreAndFewer:
         it = running(workers=1, boot_timeout=5)
         it.feel(Resized(4))
         it.feel(Told(3, BootFailed(3, "no such module")))
-        assert sends(it.feel(Resized(3))) == [(3, "SIGTERM")], "one that has failed helps nobody"
+        assert sends(it.feel(Resized(3))) == [(3, "SIGTERM")], "one that has failed will never serve"
         assert sends(it.feel(Resized(2))) == [(4, "SIGTERM")]
         it.feel(Told(2, Ready()))
         assert sends(it.feel(Resized(1))) == [(1, "SIGTERM")], "both serve: the oldest goes, as under gunicorn"

@@ -62,7 +62,11 @@ class Command(Runserver):  # type: ignore[misc]  # Django has no types
         )
         if options["use_reloader"]:
             os.environ["RUN_MAIN"] = "true"  # how applications know the process that serves from the one that watches
-        become_server(self._words(**options))
+        if options["no_color"]:
+            os.environ["NO_COLOR"] = "1"
+        if options["force_color"]:
+            os.environ["FORCE_COLOR"] = "1"
+        become_server(self._words(**options), serves=_served(options["use_asgi"]))
 
     def _words(self, **options: Any) -> Iterator[str]:
         """The command line of tricorn."""
@@ -72,12 +76,23 @@ class Command(Runserver):  # type: ignore[misc]  # Django has no types
         if options["use_reloader"]:
             yield "--reload"
             yield from _watched_templates()
-        use_asgi = options["use_asgi"] and getattr(settings, "ASGI_APPLICATION", None) is not None
+        use_asgi = options["use_asgi"] and _asgi_application() is not None
         if not use_asgi:
             yield from ("--threads", str(THREADS if options["use_threading"] else 1))
         serves_static = options.get("use_static_handler", False) and (settings.DEBUG or options["insecure_serving"])
         name = ("asgi" if use_asgi else "wsgi") + ("_with_static_files" if serves_static else "")
         yield from ("--factory", f"tricorn.contrib.django.application:{name}")
+
+
+def _asgi_application() -> str | None:
+    name: str | None = getattr(settings, "ASGI_APPLICATION", None)
+    return name
+
+
+def _served(use_asgi: bool) -> str:
+    """The name of the application as the project has it."""
+    name = _asgi_application() if use_asgi else None
+    return name or settings.WSGI_APPLICATION or f"the project of {settings.SETTINGS_MODULE}"
 
 
 def _watched_templates() -> Iterator[str]:
