@@ -132,6 +132,18 @@ def test_it_sees_the_same(name: str, app: str, tmp_path: Path) -> None:
     assert here == there
 
 
+@pytest.mark.parametrize("worker_class", ["gevent", "eventlet"])
+@pytest.mark.parametrize("name", sorted(AGENTS))
+def test_greenlet_workers_answer_every_request(name: str, worker_class: str, tmp_path: Path) -> None:
+    """More requests than Python allows recursions: what an agent leaves behind with each adds up."""
+    with (
+        running((*HERE, "-k", worker_class), "flask_main", name, AGENTS[name], tmp_path) as it,
+        Wire(("127.0.0.1", it.port)) as wire,
+    ):
+        statuses = {wire.get("/").status for _ in range(sys.getrecursionlimit() + 200)}
+    assert statuses == {200}
+
+
 def test_sentry_reports_an_exception_once(tmp_path: Path) -> None:
     """Not the line of the log as well, which is written in the task's context."""
     events = [each for each in seen(HERE, "fastapi_main", "sentry", tmp_path) if "event" in each]

@@ -248,6 +248,89 @@ def test_a_check_patches_as_well(worker_class: str, tmp_path: Path) -> None:
     )
 
 
+HOOKED = """
+import os, threading, time
+
+held = made = threading.Lock()
+name = {name!r}
+
+def pre_fork(server, worker):
+    global made
+    import hooked
+    made = threading.Lock()
+"""
+HOOKED_APP = """
+import sys, threading, time
+import hooked
+
+def application(environ, start_response):
+    conf = sys.modules["__config__"]
+    kind = type(threading.Lock())
+    found = conf.name, hooked.sleep is time.sleep, type(conf.held) is kind, type(conf.made) is kind
+    start_response("200 OK", [])
+    return [repr(found).encode()]
+"""
+
+
+@GREEN_CLASSES
+def test_what_a_hook_makes_before_each_fork_is_set_right_too(worker_class: str) -> None:
+    files = {"hooked.py": "from time import sleep\n", "hooked_app.py": HOOKED_APP}
+    config = f"worker_class = {worker_class!r}\n{HOOKED}"
+    with Site(config.replace("{name!r}", "'old'"), app="hooked_app:application", files=files) as server:
+        assert server.get("/").body == b"('old', True, True, True)"
+        replaced(server, lambda: os.kill(server.worker_pid(), signal.SIGKILL))
+        assert server.get("/").body == b"('old', True, True, True)"
+        server.configure(config.replace("{name!r}", "'new'"))
+        server.hup()
+        assert server.get("/").body == b"('new', True, True, True)"
+
+
+HEAP = """
+import json, re
+from pathlib import Path
+
+class Node:
+    def __init__(self, number):
+        self.number, self.next = number, None
+
+    def visit(self, other):
+        self.next = other
+
+def resident():
+    return int(re.search(r"^Rss:\\s+(\\d+)", Path("/proc/self/smaps_rollup").read_text(), re.M)[1])
+
+before = resident()
+nodes = [Node(number) for number in range(%d)]
+functions = [lambda self, other=None: other for _ in nodes]
+grown = resident() - before
+"""
+HEAP_APP = """
+import re
+from pathlib import Path
+import heap
+
+def application(environ, start_response):
+    written = int(re.search(r"^Private_Dirty:\\s+(\\d+)", Path("/proc/self/smaps_rollup").read_text(), re.M)[1])
+    start_response("200 OK", [])
+    return [f"{written} {heap.grown}".encode()]
+"""
+
+
+@GREEN_CLASSES
+def test_workers_do_not_write_to_what_the_configuration_has_imported(worker_class: str) -> None:
+    """Each would have a copy of its own of every page that it writes to, if only a reference count."""
+    text = f"import heap\nworker_class = {worker_class!r}\n"
+
+    def measured(count: int) -> tuple[int, int]:
+        files = {"heap.py": HEAP % count, "heap_app.py": HEAP_APP}
+        with Site(text, app="heap_app:application", files=files, fresh=True) as server:
+            written, grown = map(int, server.get("/").body.split())
+            return written, grown
+
+    (few, _), (many, grown) = measured(1), measured(100_000)
+    assert many - few < grown / 2, f"{many - few} of {grown} kB were written to"
+
+
 PLUGIN = {
     "METADATA": "Metadata-Version: 2.1\nName: plug\nVersion: 1.0\n",
     "entry_points.txt": "[gevent.plugins.monkey.did_patch_all]\nplug = plug:patched\n",

@@ -239,6 +239,74 @@ print(early.Lazy.wrapped(early.lazy) == [time.sleep])
 """
         assert run(alias, code, tmp_path, early=early) == "True"
 
+    def test_what_a_module_asks_for_as_the_original_stays_the_original(self, alias: str, tmp_path: Path) -> None:
+        early = """
+import sys
+import threading
+from threading import Lock
+from time import sleep
+
+from eventlet.patcher import original as of_eventlet
+from gevent.monkey import get_original
+
+import shared
+
+state = get_original("threading", "local")()
+real_sleep = get_original("time", "sleep")
+own_lock = get_original("threading", "RLock")()
+event = get_original("threading", "Event")()
+plain = Lock()
+table = {"get": get_original("_thread", "get_ident")}
+shared.state = state
+
+class Sampler:
+    pause = staticmethod(real_sleep)
+
+    def __init__(self):
+        self.state = state
+        self.pause = real_sleep
+
+def wait(pause=real_sleep):
+    return pause
+
+def closed():
+    return lambda: real_sleep
+
+sampler, closure = Sampler(), closed()
+"""
+        code = """
+import _thread, threading, time
+sleep, local, rlock, get_ident = time.sleep, threading.local, type(threading.RLock()), threading.get_ident
+import warnings
+warnings.simplefilter("ignore")  # eventlet's of itself
+import early, shared, of_eventlet
+event_lock = early.event._cond._lock
+assert patch() == []
+assert type(early.state) is local, early.state
+assert early.state is early.sampler.state is shared.state
+assert early.real_sleep is early.wait() is early.closure() is early.sampler.pause is sleep
+assert early.Sampler.__dict__["pause"].__func__ is sleep
+assert type(early.own_lock) is rlock
+assert early.table["get"] is get_ident
+assert early.event._cond._lock is event_lock
+assert "_thread" in type(of_eventlet.state).__module__ and of_eventlet.pause is of_eventlet.before[0]
+assert of_eventlet.read is of_eventlet.before[1]
+assert shared.sleep is time.sleep is not sleep, "it has not asked"
+assert type(early.plain) is type(threading.Lock()), "it is not what was asked for"
+print("fine")
+"""
+        shared = "from time import sleep\nstate = None\n"
+        of_eventlet = """
+from eventlet import patcher
+
+real = patcher.original("threading")
+state = real.local()
+pause = patcher.original("time").sleep
+read = patcher.original("os").read
+before = (pause, read)
+"""
+        assert run(alias, code, tmp_path, early=early, shared=shared, of_eventlet=of_eventlet) == "fine"
+
     def test_https_lets_others_go_on(self, alias: str, tmp_path: Path) -> None:
         early = """
 import socket, ssl, sys, threading, urllib.request
@@ -451,6 +519,49 @@ assert len(counted) >= 2
 print(os.waitstatus_to_exitcode(status))
 """
         assert run(alias, code, tmp_path) == "17"
+
+    def test_what_the_parent_has_found_is_set_right_in_the_child_and_what_came_later(
+        self, alias: str, tmp_path: Path
+    ) -> None:
+        early = """
+import threading
+from time import sleep
+
+lock, gone, replaced, table = threading.Lock(), threading.Lock(), threading.Lock(), {"sleep": sleep}
+"""
+        code = """
+import gc, threading, time
+import early
+from tricorn.green import patching
+from tricorn.unpatched import os as native
+patching.survey()
+gc.freeze()
+sleep = time.sleep
+del early.gone
+early.replaced = own = object()
+early.table.clear()
+import late
+for child in range(2):
+    pid = native.fork()
+    if pid == 0:
+        assert patch() == []
+        assert early.sleep is late.sleep is late.Late.pause is time.sleep is not sleep
+        assert type(early.lock) is type(late.lock) is type(late.items[0]) is type(threading.Lock())
+        assert not hasattr(early, "gone") and early.replaced is own and early.table == {}
+        os._exit(17)
+    assert os.waitstatus_to_exitcode(native.waitpid(pid, 0)[1]) == 17
+print(time.sleep is early.sleep is sleep)
+"""
+        late = """
+import threading
+from time import sleep
+
+class Late:
+    pause = sleep
+
+lock, items = threading.Lock(), [threading.Lock()]
+"""
+        assert run(alias, code, tmp_path, early=early, late=late) == "True"
 
     def test_the_arbiter_hears_of_its_children_whatever_a_hook_does(self, alias: str, tmp_path: Path) -> None:
         code = """

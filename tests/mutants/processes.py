@@ -414,10 +414,26 @@ PROCESSES = (
     Fault(
         "early_log_handlers",
         "log handlers that no module knows have locks for greenlets",
-        "python/tricorn/green/early.py",
-        'mender.look_into(logging.Logger.manager, "logging")',
+        "python/tricorn/green/survey.py",
+        'search.begin(logging.Logger.manager, "logging")',
         "pass",
         ("tests/integration/test_patching.py -k log_handlers",),
+    ),
+    Fault(
+        "asked_for_originals",
+        "what a module has asked for as the original stays the original",
+        "python/tricorn/green/survey.py",
+        "if self._originals.asks(entry.module, of):",
+        "if False:",
+        ("tests/integration/test_patching.py -k asks_for",),
+    ),
+    Fault(
+        "survey_before_the_fork",
+        "workers do not search what the configuration has imported",
+        "python/tricorn/arbiter/generation.py",
+        "self.worker_class.survey()",
+        "pass",
+        ("tests/integration/test_green_patching.py -k do_not_write",),
     ),
     Fault(
         "auto_workers_and_memory",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tricorn import brought, workers
 from tricorn import log as logs
-from tricorn.arbiter import certificates, hooks, reuse_port, sockets
+from tricorn.arbiter import certificates, hooks, memory, reuse_port, sockets
 from tricorn.arbiter.certificates import Certificates
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.policy.state import Policy
@@ -96,6 +96,11 @@ class Generation:
 
     def open_pages(self) -> None:
         self.pages = Pages.roomy(self.page_bytes(), self.page_count())
+
+    def prepare_forks(self) -> None:
+        """Last of all, when hooks and the configuration have imported what they want: workers inherit what is here."""
+        self.worker_class.survey()
+        memory.freeze()
 
     def page_count(self) -> int:
         """For twice the workers there can be: those that leave still have theirs while their successors boot."""

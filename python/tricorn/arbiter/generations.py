@@ -106,6 +106,7 @@ class Generations:
             old.log = logs.make(old.config)
             raise
         self._share_pages(new, old)
+        new.prepare_forks()
         return new
 
     def _listen(self, new: Generation, old: Generation) -> None:

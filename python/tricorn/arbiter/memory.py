@@ -25,12 +25,14 @@ def rss(pid: int) -> int | None:
 def freeze() -> None:
     """What exists now is no garbage: keeps the workers' collectors from writing to the pages it is on.
 
-    What the start has freed goes back to the kernel.
+    What the start has freed goes back to the kernel. After a reload what was frozen before is looked at once more: the
+    modules of the old configuration may be garbage by now.
     """
     from tricorn.workers import native
 
     # `logging` asks this of a line's only argument. The first answer walks along all classes of mappings, and is kept.
     isinstance(0, Mapping)
+    gc.unfreeze()
     gc.collect()
     native.trim_heap()
     gc.freeze()

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from tricorn import __version__, workers
 from tricorn import log as logs
-from tricorn.arbiter import daemon, hooks, memory, reexec, sockets
+from tricorn.arbiter import daemon, hooks, reexec, sockets
 from tricorn.arbiter.channel import SharedChannel, open_channel
 from tricorn.arbiter.control import place
 from tricorn.arbiter.control.listener import ControlListener
@@ -153,7 +153,7 @@ def _open(generation: Generation, server: Server, generations: Generations, inhe
         )
     generation.open_pages()
     hooks.must(generation, "when_ready", server)
-    memory.freeze()
+    generation.prepare_forks()
 
 
 def _serve(effects: Effects, wakeup: Wakeup) -> int:

@@ -23,6 +23,7 @@ from tricorn import log as logs
 from tricorn.config import config_file
 from tricorn.errors import ConfigError
 from tricorn.green import early, plugins
+from tricorn.green.survey import Survey
 from tricorn.unpatched import os, signal
 
 
@@ -60,6 +61,12 @@ def prepare(alias: str) -> None:
             import_module(name)
     if alias == "gevent":
         plugins.look()
+
+
+def survey() -> None:
+    """Finds what workers will have to set right, once for all of them: in the arbiter, before it forks."""
+    global _survey
+    _survey = early.survey() if _patched is None else None
 
 
 def take_signals_back() -> None:
@@ -106,15 +113,24 @@ _IMPORTED_BY = os.getpid()
 """The arbiter, which imports this for its workers (`prepare`)."""
 
 
+_survey: Survey | None = None
+"""The arbiter's, of which its workers have a copy."""
+
+
 def _patch(alias: str, log: Log) -> None:
-    before = early.remember()
+    found = _survey
+    if found is None:
+        found = early.survey()
+    else:
+        found.look_again()
     # gevent looks at every object that the collector knows, and would wake lazy ones (Django's settings).
     gc.freeze()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         _LIBRARIES[alias]()
     logs.settle_after_patching()
-    for module, kept in early.mend(before).items():
+    found.look_again()  # a plugin of gevent's may have been imported
+    for module, kept in early.mend(found).items():
         more = [f"{len(kept) - MOST_NAMED} more"] if len(kept) > MOST_NAMED else []
         log.warning(
             "%s before it could be patched for %s, and keeps %s. They block all requests of a worker, or are shared by "

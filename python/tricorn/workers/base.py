@@ -25,6 +25,7 @@ from tricorn.workers import boot_failure, ending, libraries, notifier, watch
 from tricorn.workers.contract import Contract
 from tricorn.workers.handlers import HANDLED, Handlers, changed_by, ignore_signals
 from tricorn.workers.messages import BootFailed, Changed, Level, Libraries, Message, Notice, Ready, Retire, encode
+from tricorn.workers.preparation import Preparation
 from tricorn.workers.spec import WorkerFds, WorkerSpec
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from tricorn.workers.reloader import Reloader
 
 
-class Worker(Contract, ABC):
+class Worker(Contract, Preparation, ABC):
     """What all classes share. A class says how to wait and how to call, and what the server must know of it.
 
     The public attributes are those that hooks written for gunicorn use.
@@ -111,18 +112,6 @@ class Worker(Contract, ABC):
     def at_once(cls, config: Config) -> int:
         """How many requests run at once in one process."""
         return 1
-
-    @classmethod
-    def import_shared(cls, config: Config) -> None:
-        """In the arbiter, before workers are forked: imports what they share."""
-
-    @classmethod  # most patch nothing
-    def patch_library(cls, log: Any) -> None:
-        """Before a module of the application is imported: replaces what would block the hub."""
-
-    @classmethod
-    def patch_drivers(cls, log: Any, config: Config, connections: Any = None) -> None:
-        """The same for drivers of databases; `connections` counts those that are open."""
 
     @property
     def alive(self) -> bool:

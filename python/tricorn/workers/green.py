@@ -107,6 +107,10 @@ class GreenWorker(Worker):
         patching.prepare(cls.alias)
 
     @classmethod
+    def survey(cls) -> None:
+        patching.survey()
+
+    @classmethod
     def patch_library(cls, log: patching.Log) -> None:
         patching.patch(cls.alias, log)
 

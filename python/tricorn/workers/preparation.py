@@ -1,0 +1,28 @@
+"""What a worker class does before its workers exist, and in each process that imports an application."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tricorn.config.config import Config
+
+
+class Preparation:
+    """Most classes have nothing to do."""
+
+    @classmethod
+    def import_shared(cls, config: Config) -> None:
+        """In the arbiter, before workers are forked: imports what they share."""
+
+    @classmethod
+    def survey(cls) -> None:
+        """In the arbiter, when hooks and the configuration have imported theirs: searches once for all workers."""
+
+    @classmethod
+    def patch_library(cls, log: Any) -> None:
+        """Before a module of the application is imported: replaces what would block the hub."""
+
+    @classmethod
+    def patch_drivers(cls, log: Any, config: Config, connections: Any = None) -> None:
+        """The same for drivers of databases; `connections` counts those that are open."""
