@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -47,40 +48,83 @@ def psycopg2_killed(watch: Watch, dsn: str) -> None:
     watch.notes["closed"] = connection.closed
 
 
-def psycopg2_cannot(watch: Watch, dsn: str) -> None:
-    """What green mode cannot do, and then what the error says to use instead."""
-    import psycopg2
-    from psycopg2.extras import execute_values
+class Slow(io.StringIO):
+    """A file that lets others go on while it is read: a body that comes over the network."""
 
-    connection = psycopg2.connect(dsn)
-    cursor = connection.cursor()
-    cursor.execute("CREATE TEMPORARY TABLE numbers (a int, b text)")
-    for name, function in {
-        "copy_from": lambda: cursor.copy_from(io.StringIO("1\tone\n"), "numbers"),
-        "copy_to": lambda: cursor.copy_to(io.StringIO(), "numbers"),
-        "copy_expert": lambda: cursor.copy_expert("COPY numbers TO STDOUT", io.StringIO()),
-        "lobject": lambda: connection.lobject(0, "w"),
-    }.items():
-        try:
-            function()
-        except psycopg2.ProgrammingError as error:
-            watch.notes[name] = str(error)
+    def read(self, *size: Any) -> str:
+        time.sleep(0.02)
+        return super().read(*size)
+
+
+def psycopg2_copies(watch: Watch, dsn: str, with_own: bool) -> None:
+    """What psycopg2 has no green mode for; queries wait cooperatively before, beside and afterwards."""
+    import psycopg2
+    import psycopg2.extras
+
+    class Own(psycopg2.extensions.cursor):
+        pass
+
+    connection, other = psycopg2.connect(dsn), psycopg2.connect(dsn)
+    for factory in (None, *[Own] * with_own, psycopg2.extras.DictCursor, psycopg2.extras.NamedTupleCursor):
+        name = factory.__name__ if factory else "cursor"
+        cursor = connection.cursor(cursor_factory=factory)
+        cursor.execute("CREATE TEMPORARY TABLE numbers (a int, b text)")
+        greenlet = watch.spawn(other.cursor().execute, "SELECT pg_sleep(0.05)")
+        cursor.copy_from(Slow("".join(f"{number}\tone\n" for number in range(50_000))), "numbers")
+        watch.wait(greenlet)
+        out, expert = io.StringIO(), io.StringIO()
+        cursor.copy_to(out, "numbers")
+        cursor.copy_expert("COPY (SELECT count(*) FROM numbers) TO STDOUT", expert)
+        watch.notes[name] = [out.getvalue().count("\n"), expert.getvalue().strip()]
+        connection.rollback()
+    large = connection.lobject(0, "wb")
+    large.write(b"hello " * 100_000)
+    large.close()
+    large = connection.lobject(large.oid, "rb")
+    large.seek(6 * 99_999)
+    watch.notes["large object"] = [large.tell(), large.read().decode()]
+    large.unlink()
+    connection.rollback()
+    with watch("query"):
+        connection.cursor().execute(f"SELECT pg_sleep({WAIT})")
+    connection.rollback()
     try:
-        cursor.execute("SELECT nothing FROM nowhere")
+        connection.cursor().copy_expert("COPY nowhere TO STDOUT", io.StringIO())
     except psycopg2.ProgrammingError as error:
         watch.notes["another error"] = str(error)
     connection.rollback()
-    cursor.execute("CREATE TEMPORARY TABLE numbers (a int, b text)")
-    execute_values(cursor, "INSERT INTO numbers VALUES %s", [(n, str(n)) for n in range(1000)])
-    with connection.cursor("a_name") as named:
-        named.execute("SELECT a FROM numbers")
-        watch.notes["rows"] = sum(1 for _ in named)
-    cursor.execute("SELECT lo_from_bytea(0, 'hello')")
-    (number,) = cursor.fetchone()
-    cursor.execute("SELECT lo_put(%s, 5, ' world')", (number,))
-    cursor.execute("SELECT lo_get(%s)", (number,))
-    watch.notes["large object"] = bytes(cursor.fetchone()[0]).decode()
-    connection.rollback()
+    with watch("query after an error"):
+        connection.cursor().execute(f"SELECT pg_sleep({WAIT})")
+    with watch("copy"):
+        connection.cursor().copy_expert(f"COPY (SELECT pg_sleep({WAIT})) TO STDOUT", io.StringIO())
+
+
+def psycopg2_shared(watch: Watch, dsn: str) -> None:
+    """One connection for two greenlets at a time, and what the error says to do instead."""
+    import psycopg2
+
+    connection = psycopg2.connect(dsn)
+    connection.autocommit = True
+
+    def query() -> None:
+        connection.cursor().execute("SELECT pg_sleep(0.1)")
+
+    greenlet = watch.spawn(query)
+    time.sleep(0.05)
+    try:
+        query()
+    except psycopg2.ProgrammingError as error:
+        watch.notes["error"] = str(error)
+    watch.wait(greenlet)
+    lock = threading.Lock()
+
+    def in_turn() -> None:
+        with lock:
+            query()
+
+    for greenlet in [watch.spawn(in_turn) for _ in range(3)]:
+        watch.wait(greenlet)
+    watch.notes["in turn"] = True
 
 
 def psycopg2_with_psycogreen(watch: Watch, dsn: str) -> None:

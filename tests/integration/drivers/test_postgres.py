@@ -82,15 +82,29 @@ def test_a_killed_query_is_cancelled_and_its_connection_closed(hub: str, postgre
 
 
 @hubs
-def test_what_green_mode_cannot_do_says_what_can(hub: str, postgres: Postgres) -> None:
-    notes = run(hub, "psycopg2_cannot", postgres.dsn()).notes
-    for name in ("copy_from", "copy_to", "copy_expert", "lobject"):
-        assert notes[name].startswith(f"{name} cannot be used with an asynchronous callback. In a greenlet worker")
-        assert "psycopg 3" in notes[name]
+@pytest.mark.parametrize("early", [(), ("psycopg2.extras",)], ids=["imported later", "imported early"])
+def test_copy_and_large_objects_block_and_work(hub: str, early: tuple[str, ...], postgres: Postgres) -> None:
+    outcome = run(hub, "psycopg2_copies", postgres.dsn(), not early, early=early)
+    notes = outcome.notes
+    kinds = ["cursor", "DictCursor", "NamedTupleCursor"] + ([] if early else ["Own"])
+    for kind in kinds:
+        assert notes[kind] == [50_000, "50000"], kind
+    assert notes["large object"] == [6 * 99_999, "hello "]
     assert notes["another error"].startswith('relation "nowhere" does not exist')
-    assert "greenlet" not in notes["another error"]
-    assert notes["rows"] == 1000, "execute_values and a named cursor, as the error says"
-    assert notes["large object"] == "hello world"
+    for query in ("query", "query after an error"):
+        assert outcome[query].advanced, (query, outcome[query])
+    assert outcome["copy"].stood, outcome["copy"]
+    assert [line.partition("(PostgreSQL): ")[2].partition("(")[0] for line in outcome.lines("warning")] == [
+        "copy_from", "copy_to", "copy_expert", "lobject",
+    ]  # fmt: skip
+
+
+@hubs
+def test_the_error_of_a_shared_connection_says_what_happened_and_what_helps(hub: str, postgres: Postgres) -> None:
+    notes = run(hub, "psycopg2_shared", postgres.dsn()).notes
+    assert "Two greenlets used one psycopg2 connection at the same time" in notes["error"], notes
+    assert "threading.Lock" in notes["error"]
+    assert notes["in turn"] is True
 
 
 @hubs

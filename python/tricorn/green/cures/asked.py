@@ -5,17 +5,12 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from tricorn.green.cures.replace import always, first, holders, how_of, patch, subclass, waiting
+from tricorn.green.cures.replace import always, first, holders, how_of, is_changeable, patch, subclass, waiting
 from tricorn.offloading import Affinity, How
 from tricorn.spelling import hint
 
 if TYPE_CHECKING:
     from tricorn.green.drivers.records import Apply, Ground
-
-_IMMUTABLE = 1 << 8
-"""Py_TPFLAGS_IMMUTABLETYPE; before Python 3.10 nothing told."""
-_HEAP = 1 << 9
-"""Py_TPFLAGS_HEAPTYPE: made at run time."""
 
 
 class Target(NamedTuple):
@@ -46,7 +41,7 @@ def treatment(target: Target) -> Apply:
 def not_applied(target: Target, module: Any) -> str | None:
     """What to say if the module was imported before: names that others have taken are not replaced any more."""
     value = getattr(module, target.names[0], None)
-    if isinstance(value, type) and _is_changeable(value):
+    if isinstance(value, type) and is_changeable(value):
         return None
     places = holders([value], target.module.partition(".")[0]) if value is not None else []
     if not places:
@@ -81,7 +76,7 @@ def _replace_method(module: Any, kind: type, target: Target) -> str:
     if target.affinity == "object" and name != "__init__":
         methods |= always("__init__")  # what must not change its thread begins on it
     how = How(target.affinity, serial=True)
-    if _is_changeable(kind):
+    if is_changeable(kind):
         own = vars(kind).get(name)
         if isinstance(own, staticmethod | classmethod):
             called = waiting(own.__func__, how_of(kind, name, How(target.affinity)))
@@ -94,7 +89,3 @@ def _replace_method(module: Any, kind: type, target: Target) -> str:
     except TypeError as error:
         return f"{error}: it is written in C. Wrap its calls with tricorn.offload."
     return ""
-
-
-def _is_changeable(kind: type) -> bool:
-    return bool(kind.__flags__ & _HEAP) and not kind.__flags__ & _IMMUTABLE

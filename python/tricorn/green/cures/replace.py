@@ -22,6 +22,11 @@ from tricorn.offloading import How
 Waits = Callable[[tuple[Any, ...], dict[str, Any]], bool]
 """Whether a call with these arguments, without `self`, waits at all."""
 
+_IMMUTABLE = 1 << 8
+"""Py_TPFLAGS_IMMUTABLETYPE; before Python 3.10 nothing told."""
+_HEAP = 1 << 9
+"""Py_TPFLAGS_HEAPTYPE: made at run time."""
+
 Methods: TypeAlias = Mapping[str, Waits | None]
 """By name, and in which cases they wait; None: always."""
 
@@ -188,6 +193,11 @@ class Rules:
             return proxy if result is of else self.proxy(result, proxy)
 
         return called
+
+
+def is_changeable(kind: type) -> bool:
+    """Whether the names of a class can be set."""
+    return bool(kind.__flags__ & _HEAP) and not kind.__flags__ & _IMMUTABLE
 
 
 def holders(values: Sequence[Any], package: str) -> list[str]:

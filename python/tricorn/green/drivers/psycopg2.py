@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tricorn.green.database import address_of
+from tricorn.green.drivers import psycopg2_copy
 from tricorn.green.drivers.records import Ground
 from tricorn.green.drivers.waits import Waits, waits
 
@@ -23,11 +24,20 @@ CANCEL_SECONDS = 2.0
 MOST_TARGETS = 256
 """Applications have a few; one that makes up a new DSN for each connection must not fill the memory."""
 
-REMEDY = (
-    " In a greenlet worker psycopg2 runs in its green mode, which has no COPY, large objects or replication: use "
-    "psycopg 3, whose COPY is cooperative; or psycopg2.extras.execute_values instead of COPY FROM, a named cursor "
-    "instead of COPY TO, and the SQL functions lo_get, lo_put and lo_from_bytea instead of lobject."
+SHARED = (
+    " Two greenlets used one psycopg2 connection at the same time: in a greenlet worker other requests run while one "
+    "waits for its query. Take a connection for each request from a pool (psycopg2.pool.ThreadedConnectionPool, "
+    "SQLAlchemy's), or hold a threading.Lock while you use the shared one."
 )
+REMEDIES = {
+    "cannot be used with an asynchronous callback.": (
+        " In a greenlet worker psycopg2 runs in its green mode, which has no replication: run that in a process of its "
+        "own. COPY works unless the configuration file imports psycopg2.extras."
+    ),
+    "cannot be used while an asynchronous query is underway": SHARED,
+    "a single async query can be executed on the same connection": SHARED,
+}
+"""What is added to errors with these ends."""
 
 
 class Target(NamedTuple):
@@ -39,11 +49,12 @@ class Target(NamedTuple):
 
 
 def apply(psycopg2: Any, ground: Ground) -> None:
-    """Sets the wait callback. What green mode cannot do says so in words that help."""
+    """Sets the wait callback, and has COPY and large objects work without it. Errors of its own say what helps."""
     callback = make_callback(psycopg2, waits(ground.alias), ground)
     callback.__tricorn__ = True  # type: ignore[attr-defined]
     psycopg2.extensions.set_wait_callback(callback)
     _explain(psycopg2.ProgrammingError)
+    psycopg2_copy.apply(psycopg2, ground)
     ground.say("debug", "psycopg2 waits cooperatively.")
 
 
@@ -159,14 +170,14 @@ def _is_closed(connection: Any) -> bool:
 
 
 def _explain(error: type[Exception]) -> None:
-    """psycopg2 says "copy_from cannot be used with an asynchronous callback", to people who have set none."""
+    """psycopg2 speaks of asynchronous queries and callbacks, to people who have asked for neither."""
     if getattr(error.__str__, "__tricorn__", False):
         return
     plain = error.__str__
 
     def text(self: BaseException) -> str:
         said = plain(self)
-        return said + REMEDY if said.endswith("cannot be used with an asynchronous callback.") else said
+        return said + next((more for end, more in REMEDIES.items() if said.endswith(end)), "")
 
     text.__tricorn__ = True  # type: ignore[attr-defined]
     error.__str__ = text  # type: ignore[method-assign]

@@ -38,7 +38,7 @@ _LDAP_CURE = Cure(ldap.apply, "what libldap waits for threads wait for.", ("ldap
 _PSYCOPG2 = Hook(
     psycopg2.apply,
     "its wait callback is set; `connect_timeout` holds; a query whose greenlet is killed is cancelled. "
-    "No COPY and no large objects: that raises, and says what to use instead",
+    "COPY and large objects block, and the log says what to use instead; replication raises",
 )
 _PSYCOGREEN = Hook(psycopg2.apply_psycogreen, "`patch_psycopg()` leaves the callback that is set")
 _PSYCOPG = Check(
