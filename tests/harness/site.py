@@ -114,6 +114,7 @@ class Site(Server):
 
     def write(self, name: str, text: str) -> Path:
         path = self.directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         return path
 

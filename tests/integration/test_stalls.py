@@ -92,6 +92,39 @@ def test_it_can_be_switched_off() -> None:
         assert not server.log.matching(REPORT.pattern)
 
 
+DEVELOPED = [*((worker_class, "asyncio") for worker_class in NAMES), ("asgi", "uvloop")]
+
+
+@pytest.mark.parametrize(("worker_class", "loop"), DEVELOPED)
+def test_with_reload_a_single_stall_that_delays_nothing_else_is_told(worker_class: str, loop: str) -> None:
+    """Also that of the first request after a reload, which is what a developer asks for."""
+    with site(worker_class, "reload = True\n", loop=loop) as server:
+        server.get("/blocks")
+        (said,) = server.log.wait(REPORT.pattern)
+        assert "The line: C.usleep(" in said[3], said
+        assert "Other requests" not in said[3], said
+
+
+def test_with_reload_imports_of_the_first_request_are_not_told() -> None:
+    code = HOLDS.replace("DOES = {", 'DOES = {"/imports": lambda: __import__("imported"), ')
+    imported = "import ctypes\nctypes.CDLL(None).usleep(500_000)\n"
+    with site("asgi", "reload = True\n", code=code) as server:
+        server.write("imported.py", imported)
+        server.get("/imports")
+        server.get("/blocks")
+        (said,) = server.log.wait(REPORT.pattern)
+        assert "in blocks" in said[3], said
+
+
+def test_in_production_a_loop_is_not_woken_to_find_what_delays_nothing_else() -> None:
+    with site("asgi", loop="uvloop") as server:
+        server.get("/waits")
+        server.get("/blocks")
+        for _ in range(30):  # long enough for a report to come
+            server.get("/waits")
+        assert not server.log.matching(REPORT.pattern)
+
+
 BUSY = """
 import time
 from pathlib import Path

@@ -4,9 +4,10 @@ use crate::glances::Glances;
 use crate::naming;
 use crate::procfs::{self, Call};
 use crate::python::frames::{PyFrame, Walked};
-use crate::python::runtime::PyThread;
+use crate::python::runtime::{GilState, PyThread};
 use crate::report::{Library, Native, NativeFrame, Thread, ThreadGil};
-use crate::verdict::{self, CallEvidence, Evidence, GilEvidence};
+use crate::verdict::{self, CallEvidence, Evidence, GilEvidence, Verdict};
+use std::collections::HashMap;
 
 /// What is known of a thread before it is judged.
 pub(crate) struct Gathered {
@@ -22,6 +23,40 @@ pub(crate) struct Gathered {
     pub walked: Walked,
 }
 
+/// The thread that has a GIL.
+pub(crate) struct Holder {
+    pub tid: u32,
+    /// Its thread state.
+    pub state: u64,
+    /// `thread 123 (name), at file:line in function`.
+    pub words: String,
+    /// It had the GIL through the whole look, in one call: no other thread could run Python.
+    pub keeps_it: bool,
+}
+
+/// Who holds each interpreter's GIL: the thread that kept it through the look, or else the one that has it at its end.
+pub(crate) fn holders(
+    pid: u32,
+    gathered: &[Gathered],
+    gils: &HashMap<u64, GilState>,
+    glances: &HashMap<u64, Glances>,
+) -> HashMap<u64, Holder> {
+    let mut holders: HashMap<u64, Holder> = HashMap::new();
+    for each in gathered {
+        let Some(thread) = each.python else { continue };
+        let keeps_it = glances.get(&thread.state).is_some_and(Glances::keeps_gil);
+        let has_it = gils.get(&thread.interpreter).is_some_and(|gil| gil.locked && gil.holder == thread.state);
+        let is_known = holders.get(&thread.interpreter).is_some_and(|known| known.keeps_it);
+        if keeps_it || (has_it && !is_known) {
+            let at = naming::application(&each.walked.frames);
+            let at = at.map(|frame| format!(", at {}", short(frame))).unwrap_or_default();
+            let words = format!("thread {} ({}){at}", each.tid, procfs::name(pid, each.tid));
+            holders.insert(thread.interpreter, Holder { tid: each.tid, state: thread.state, words, keeps_it });
+        }
+    }
+    holders
+}
+
 /// A thread in the kernel.
 pub(crate) struct Inside {
     pub call: Call,
@@ -31,10 +66,12 @@ pub(crate) struct Inside {
 }
 
 impl Gathered {
-    /// `seen` is of its glances, `holder` who has its GIL, by thread state and in words. `is_known`: what threads Python has.
-    pub fn judged(self, pid: u32, is_known: bool, seen: Option<&Glances>, holder: Option<&(u64, String)>) -> Thread {
+    /// `seen` is of its glances, `holder` who has its GIL. `is_known`: what threads Python has.
+    pub fn judged(self, pid: u32, is_known: bool, seen: Option<&Glances>, holder: Option<&Holder>) -> Thread {
         let name = procfs::name(pid, self.tid);
-        let application = application(&self.walked.frames);
+        let application = naming::application(&self.walked.frames).cloned();
+        let holds = self.python.zip(holder).is_some_and(|(thread, holder)| thread.state == holder.state);
+        let other = holder.filter(|_| !holds);
         let call_name = self.inside.described.as_ref().map(|call| call.name.as_str()).unwrap_or_default();
         let evidence = Evidence {
             running: self.cpu,
@@ -48,7 +85,8 @@ impl Gathered {
             gil: GilEvidence {
                 held: seen.map(Glances::held).unwrap_or_default(),
                 waits: self.inside.waits_for_gil,
-                holder: holder.map(|(_, words)| words.clone()).unwrap_or_default(),
+                holder: other.map(|holder| holder.words.clone()).unwrap_or_default(),
+                is_kept: other.is_some_and(|holder| holder.keeps_it),
             },
             position: seen.map(Glances::position).unwrap_or_default(),
             at: application.as_ref().map(short).unwrap_or_default(),
@@ -63,7 +101,7 @@ impl Gathered {
             in_own_poll: naming::waits_for_events(call_name, &self.walked.frames),
         };
         let (verdict, sentence) = verdict::judge(&evidence);
-        let holds = self.python.zip(holder).is_some_and(|(thread, (state, _))| thread.state == *state);
+        let blamed = other.filter(|_| verdict == Verdict::GilVictim).map(|holder| holder.tid);
         Thread {
             tid: self.tid,
             name,
@@ -79,7 +117,7 @@ impl Gathered {
             native: self.inside.native,
             call: self.inside.described.filter(|_| !self.in_slices),
             wait_channel: self.wait_channel,
-            gil: ThreadGil { holds, waits: self.inside.waits_for_gil },
+            gil: ThreadGil { holds, waits: self.inside.waits_for_gil, holder: blamed },
         }
     }
 }
@@ -127,12 +165,6 @@ fn in_lock(each: &Gathered, call: &str) -> bool {
     // A library that waits on a futex of its own is called through no lock of Python.
     let innermost = || each.walked.frames.first().is_some_and(|frame| frame.file.ends_with("/threading.py"));
     call == "futex" && each.inside.native.library.is_none() && (functions().any(naming::is_lock) || innermost())
-}
-
-/// Of frames, the innermost first, the innermost one of the application; where there is none, the innermost one.
-pub fn application(walked: &[PyFrame]) -> Option<PyFrame> {
-    let own = walked.iter().find(|frame| naming::is_application(&frame.file));
-    own.or(walked.first()).cloned()
 }
 
 pub(crate) fn short(frame: &PyFrame) -> String {

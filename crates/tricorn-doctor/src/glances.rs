@@ -34,6 +34,11 @@ impl Glances {
         if self.places.iter().all(still) { PositionEvidence::Still } else { PositionEvidence::Moved }
     }
 
+    /// It had the GIL at each glance, in one call or one collection: no other thread of the interpreter could run.
+    pub fn keeps_gil(&self) -> bool {
+        self.held() == Held::Always && (self.position() == PositionEvidence::Still || self.collects())
+    }
+
     /// It had the GIL at each glance, and was always at the same call.
     pub fn keeps_still(&self) -> bool {
         self.held() == Held::Always && self.position() == PositionEvidence::Still

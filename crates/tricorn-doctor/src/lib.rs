@@ -29,10 +29,9 @@ mod spot;
 mod trouble;
 mod verdict;
 
-pub use gathered::application;
 pub use look::{Doctor, Halt};
 pub use memory::Memory;
-pub use naming::is_loop;
+pub use naming::{application, inside_server, is_loop};
 pub use native::Standing;
 pub use python::contexts::{Marks, identities, offsets_of};
 pub use python::frames::{PyFrame, Walked, Walks};

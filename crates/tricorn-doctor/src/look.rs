@@ -6,7 +6,7 @@
 //! ```
 use crate::calls;
 use crate::descriptors::Descriptors;
-use crate::gathered::{Gathered, Inside, application, called_by_python, in_words, one_of, short};
+use crate::gathered::{Gathered, Inside, called_by_python, holders, in_words, one_of, short};
 use crate::glances::Glances;
 use crate::images::Images;
 use crate::leaves::Leaves;
@@ -117,7 +117,7 @@ impl Doctor {
             let (cpu, queued) = shares(before.get(&tid), after.get(&tid), elapsed);
             gathered.push(self.gather(tid, python, gil, (cpu, queued)));
         }
-        let holders = self.holders(&gathered, &gils);
+        let holders = holders(self.pid, &gathered, &gils, &glances);
         let judged = |each: Gathered| {
             let seen = each.python.and_then(|thread| glances.get(&thread.state));
             let holder = each.python.and_then(|thread| holders.get(&thread.interpreter));
@@ -139,7 +139,8 @@ impl Doctor {
         })
     }
 
-    /// The same. Those of these threads that compute in native code are halted for a moment each, so that the stack of that is told.
+    /// The same. Those of these threads that compute in native code, or the holders of the GIL that they wait for, are halted for a
+    /// moment each, so that the stack of that is told.
     pub fn look_deep(
         &mut self,
         window: Duration,
@@ -148,7 +149,10 @@ impl Doctor {
         at_glance: AtGlance<'_>,
     ) -> Result<Look, Trouble> {
         let mut look = self.look_and(window, at_glance)?;
-        let computes = |thread: &&mut Thread| tids.contains(&thread.tid) && thread.verdict.computes_natively();
+        let holders =
+            look.threads.iter().filter(|thread| tids.contains(&thread.tid)).filter_map(|thread| thread.gil.holder);
+        let blamed: HashSet<u32> = tids.iter().copied().chain(holders).collect();
+        let computes = |thread: &&mut Thread| blamed.contains(&thread.tid) && thread.verdict.computes_natively();
         for thread in look.threads.iter_mut().filter(computes) {
             self.deepen(thread, halt);
         }
@@ -347,22 +351,6 @@ impl Doctor {
             return Native::without(NOT_HERE);
         }
         Native { frames, library, ..Native::default() }
-    }
-
-    /// Who holds a GIL, in words, by thread state.
-    fn holders(&self, gathered: &[Gathered], gils: &HashMap<u64, GilState>) -> HashMap<u64, (u64, String)> {
-        let mut holders = HashMap::new();
-        for (&interpreter, gil) in gils.iter().filter(|(_, gil)| gil.locked) {
-            let found = gathered.iter().find(|each| each.python.is_some_and(|thread| thread.state == gil.holder));
-            if let Some(holder) = found {
-                let at = application(&holder.walked.frames)
-                    .map(|frame| format!(", at {}", short(&frame)))
-                    .unwrap_or_default();
-                let words = format!("thread {} ({}){at}", holder.tid, procfs::name(self.pid, holder.tid));
-                holders.insert(interpreter, (gil.holder, words));
-            }
-        }
-        holders
     }
 
     fn interpreter(

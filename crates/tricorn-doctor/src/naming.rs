@@ -62,10 +62,42 @@ pub fn is_plumbing(function: &str) -> bool {
         || plain.starts_with("method_")
 }
 
+/// The line to show of a stack, innermost frame first: the innermost one of the program's own code. An installed application has
+/// none: then it is the innermost line of an installed package, or of the standard library. `None`: only the server is on the stack.
+pub fn application(frames: &[PyFrame]) -> Option<&PyFrame> {
+    let inside = inside_server(frames);
+    let innermost = |is: fn(&PyFrame) -> bool| inside.iter().find(|frame| is(frame));
+    innermost(is_own)
+        .or_else(|| innermost(|frame| is_package(&frame.file) && !is_loop(&frame.file)))
+        .or(inside.first().filter(|frame| !of_server(&frame.file)))
+}
+
+/// Without the frames that started the server: a console script, `__main__`, a program that calls `tricorn.run`. All frames where no
+/// server was started on this stack.
+pub fn inside_server(frames: &[PyFrame]) -> &[PyFrame] {
+    let start = frames.iter().position(|frame| STARTS.iter().any(|part| frame.file.contains(part)));
+    &frames[..start.unwrap_or(frames.len())]
+}
+
+/// Where the server starts: what calls these is not the application, which never calls them itself.
+const STARTS: [&str; 2] = ["/tricorn/cli/", "/tricorn/arbiter/"];
+
 /// Neither the standard library nor an installed package: a line of the program itself.
-pub fn is_application(file: &str) -> bool {
-    let installed = file.contains("/lib/python3.") || file.contains("/lib64/python3.") || file.contains("-packages/");
-    !installed && !file.starts_with('<') && !of_server(file)
+fn is_own(frame: &PyFrame) -> bool {
+    let file = &frame.file;
+    let is_installed = file.contains("/lib/python3.") || file.contains("/lib64/python3.") || is_package(file);
+    !is_installed && !file.starts_with('<') && !of_server(file) && !is_console_script(frame)
+}
+
+fn is_package(file: &str) -> bool {
+    file.contains("-packages/") && !of_server(file)
+}
+
+/// A script as installers make it for an entry point of a package: `bin/uvicorn`.
+fn is_console_script(frame: &PyFrame) -> bool {
+    let mut parts = frame.file.rsplit('/');
+    let (name, folder) = (parts.next().unwrap_or_default(), parts.next());
+    frame.function == "<module>" && folder == Some("bin") && !name.contains('.')
 }
 
 /// Whether the innermost frames are those of an event loop in its own poll, or of a server that waits for requests.
@@ -117,8 +149,16 @@ fn of_server(file: &str) -> bool {
     SERVER.iter().any(|part| file.contains(part))
 }
 
-const SERVER: [&str; 5] =
-    ["/tricorn/workers/", "/tricorn/arbiter/", "/tricorn/green/", "/tricorn/gateway/", "/tricorn/cli/"];
+const SERVER: [&str; 8] = [
+    "/tricorn/workers/",
+    "/tricorn/arbiter/",
+    "/tricorn/green/",
+    "/tricorn/gateway/",
+    "/tricorn/cli/",
+    "/tricorn/compat/",
+    "/tricorn/contrib/",
+    "/tricorn/testing/",
+];
 
 #[cfg(test)]
 mod tests {
@@ -155,17 +195,74 @@ mod tests {
         }
     }
 
+    /// The file of the line that is shown of a stack; empty: none is.
+    fn shown<'f>(list: &[(&'f str, &str)]) -> &'f str {
+        let shown = application(&frames(list)).map(|frame| frame.file.clone());
+        list.iter().map(|(file, _)| *file).find(|file| Some(*file) == shown.as_deref()).unwrap_or_default()
+    }
+
     #[test]
     fn lines_of_the_application_are_neither_installed_nor_the_servers() {
-        assert!(is_application("/srv/shop/views.py") && is_application("views.py"));
         let others = [
-            "/usr/lib/python3.11/threading.py",
-            "/v/lib/python3.12/site-packages/flask/app.py",
-            "/usr/lib/python3/dist-packages/x.py",
-            "<frozen runpy>",
-            "/src/tricorn/python/tricorn/workers/base.py",
+            ("<frozen runpy>", "run"),
+            ("/usr/lib/python3.11/threading.py", "run"),
+            ("/v/lib/python3.12/site-packages/flask/app.py", "run"),
+            ("/usr/lib/python3/dist-packages/x.py", "run"),
+            ("/src/tricorn/python/tricorn/workers/base.py", "run"),
         ];
-        assert!(!others.into_iter().any(is_application));
+        for own in ["/srv/shop/views.py", "views.py", "/srv/bin/views.py"] {
+            assert_eq!(shown(&[&others[..], &[(own, "<module>")], &others[..]].concat()), own);
+        }
+    }
+
+    #[test]
+    fn what_starts_the_server_is_never_the_application() {
+        let server = [
+            ("/l/lib/python3.11/asyncio/events.py", "Handle._run"),
+            ("/v/site-packages/tricorn/workers/event_loop.py", "run"),
+            ("/v/site-packages/tricorn/arbiter/effects.py", "fork"),
+        ];
+        let cli = ("/v/site-packages/tricorn/cli/__init__.py", "main");
+        let starts: [&[(&str, &str)]; 6] = [
+            &[cli, ("/v/bin/tricorn", "<module>")],
+            &[cli, ("/src/python/tricorn/__main__.py", "<module>"), ("<frozen runpy>", "_run_code")],
+            &[cli, ("/srv/serve.py", "<module>")],
+            &[("/v/site-packages/tricorn/compat/gunicorn/app/base.py", "run"), ("/srv/serve.py", "main")],
+            &[cli, ("/srv/manage.py", "main"), ("/srv/manage.py", "<module>")],
+            &[("/srv/conftest.py", "start")],
+        ];
+        for start in starts {
+            let stack = [&server[..], start].concat();
+            assert_eq!(shown(&stack), server[0].0, "nothing else is there: {stack:?}");
+            assert_eq!(shown(&stack[1..]), "", "only the server is there");
+            let package = ("/v/lib/python3.11/site-packages/litellm/proxy.py", "answer");
+            let library = ("/usr/lib/python3.11/json/encoder.py", "iterencode");
+            assert_eq!(shown(&[&[library, package], &stack[..]].concat()), package.0, "an installed application");
+            assert_eq!(shown(&[&[library], &stack[..]].concat()), library.0);
+            assert_eq!(shown(&[&[library, package, ("/srv/a.py", "view")], &stack[..]].concat()), "/srv/a.py");
+        }
+    }
+
+    #[test]
+    fn calls_that_come_back_to_the_server_do_not_hide_the_application() {
+        // A greenlet of the application whose driver waits by way of the server has no frame of its start.
+        let stack = [("/v/site-packages/tricorn/green/drivers/x.py", "wait"), ("/srv/a.py", "view")];
+        assert_eq!(shown(&stack), "/srv/a.py");
+    }
+
+    #[test]
+    fn of_another_program_the_console_script_is_shown_only_if_nothing_else_is_there() {
+        let script = ("/v/bin/uvicorn", "<module>");
+        assert_eq!(
+            shown(&[("/v/lib/python3.11/site-packages/uvicorn/main.py", "main"), script]).rsplit('/').next(),
+            Some("main.py")
+        );
+        assert_eq!(shown(&[script]), script.0);
+        assert_eq!(
+            shown(&[("/srv/bin/worker", "work"), script]),
+            "/srv/bin/worker",
+            "a function of a program of one's own"
+        );
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub struct Gil {
     pub holder: Option<u32>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Thread {
     pub tid: u32,
     pub name: String,
@@ -51,7 +51,7 @@ pub struct Thread {
     pub sentence: String,
     /// Innermost first.
     pub python: Vec<PyFrame>,
-    /// The innermost frame of Python that is the application's.
+    /// The innermost line of the application ([`crate::application`]).
     pub application: Option<PyFrame>,
     pub native: Native,
     pub call: Option<Described>,
@@ -65,9 +65,11 @@ pub struct Thread {
 pub struct ThreadGil {
     pub holds: bool,
     pub waits: bool,
+    /// The thread that keeps the GIL from it, where that is the verdict.
+    pub holder: Option<u32>,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Native {
     /// Innermost first.
     pub frames: Vec<NativeFrame>,

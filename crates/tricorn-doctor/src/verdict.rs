@@ -88,6 +88,8 @@ pub struct GilEvidence {
     pub waits: bool,
     /// `thread 123 (name), at file:line in function`: who has it instead; empty if that is not known.
     pub holder: String,
+    /// The holder had it through the whole look, so that no other thread could run.
+    pub is_kept: bool,
 }
 
 /// Where the innermost frame was, from glance to glance.
@@ -131,6 +133,8 @@ fn decide(evidence: &Evidence) -> Verdict {
         }
         Evidence { gil: GilEvidence { held: Held::Always, .. }, .. } => BlockedHoldingGil,
         Evidence { in_own_poll: true, .. } => Idle,
+        // Whoever has to release the lock needs the GIL first: a thread that is started, or one that works for this one.
+        Evidence { in_lock: true, gil: GilEvidence { is_kept: true, .. }, .. } => GilVictim,
         Evidence { in_lock: true, .. } => LockWait,
         _ => BlockedSyscall,
     }
@@ -177,6 +181,11 @@ pub(crate) fn sentence(verdict: Verdict, evidence: &Evidence) -> String {
             at(", begun at ")
         ),
         Verdict::GilVictim if evidence.gil.holder.is_empty() => format!("Waits for the GIL{}.", at(", at ")),
+        Verdict::GilVictim if !evidence.gil.waits => format!(
+            "Waits for a lock of Python{}, which no thread can release while the GIL is held by {}.",
+            at(", at "),
+            evidence.gil.holder
+        ),
         Verdict::GilVictim => format!("Waits for the GIL{}; it is held by {}.", at(", at "), evidence.gil.holder),
         Verdict::LockWait => format!("Waits for a lock of Python{}, which another thread has to release.", at(", at ")),
         Verdict::Starved => starved(evidence.queued, &evidence.at),
@@ -261,6 +270,17 @@ mod tests {
             ),
             ("a lock", with(waiting(), |e| e.in_lock = true), LockWait),
             (
+                "a lock while another thread keeps the GIL",
+                with(waiting(), |e| (e.in_lock, e.gil.is_kept) = (true, true)),
+                GilVictim,
+            ),
+            ("a query while another thread keeps the GIL", with(waiting(), |e| e.gil.is_kept = true), BlockedSyscall),
+            (
+                "an idle loop while another thread keeps the GIL",
+                with(waiting(), |e| (e.in_lock, e.in_own_poll, e.gil.is_kept) = (true, true, true)),
+                Idle,
+            ),
+            (
                 "a lock under the GIL",
                 with(waiting(), |e| (e.in_lock, e.gil.held) = (true, Held::Always)),
                 BlockedHoldingGil,
@@ -326,6 +346,12 @@ mod tests {
         assert_eq!(
             told(&victim),
             "Waits for the GIL, at app.py:14 in bad; it is held by thread 77 (pool), at x.py:3 in match."
+        );
+        let starts = with(victim, |e| (e.gil.waits, e.gil.is_kept, e.in_lock) = (false, true, true));
+        assert_eq!(
+            told(&starts),
+            "Waits for a lock of Python, at app.py:14 in bad, which no thread can release while the GIL is held by \
+             thread 77 (pool), at x.py:3 in match."
         );
     }
 

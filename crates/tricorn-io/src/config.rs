@@ -96,6 +96,8 @@ pub struct Config {
     pub call_file: Option<Arc<OwnedFd>>,
     /// A thread that computes in native code may be halted by a signal, so that its stack is told.
     pub doctor_deep: bool,
+    /// A developer watches the log: it also tells what delays no other request, or is the first request's.
+    pub development: bool,
     /// How long a call may take before it is looked at where it is; 0: none is.
     pub profile_after: u64,
     /// The file into which is written what was found, and orders of profiles.

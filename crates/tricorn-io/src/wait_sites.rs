@@ -47,7 +47,7 @@ pub fn waits_in(sites: &[WaitSite], frames: &[PyFrame]) -> Option<PoolWait> {
             site.outer.is(frame) && site.inner.as_ref().zip(inner).is_none_or(|(place, inner)| place.is(inner))
         };
         let site = sites.iter().find(is_there)?;
-        let line = application(&frames[index..]);
+        let line = application(&frames[index..]).cloned();
         Some(PoolWait { pool: site.pool.clone(), size: String::new(), site: frame.clone(), line })
     })
 }

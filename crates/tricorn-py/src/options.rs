@@ -67,6 +67,7 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         wait_sites: wait_sites(&options)?,
         call_file: options.pipe("call_file")?,
         doctor_deep: options.optional("doctor_deep")?,
+        development: options.optional("development")?,
         profile_after: options.optional_seconds("profile_after")?,
         profile: options.pipe("profile")?,
         profile_bell: options.pipe("profile_bell")?,

@@ -112,12 +112,14 @@ def _stall(number: int, row: Result) -> str:
     if package is not None:
         library = f"{library} of {package['name']} {package['version']}".strip()
     is_wait = row["waiting"] > 0
+    # Those that wait are told apart from what they wait for.
+    is_of_others = is_wait or row["verdict"] == "GIL_VICTIM"
     blocked = "" if is_wait and row["pool"] else f", blocked {row['blocked'] * 100:.0f} %"
     lines = (
         f"{number}. {total['request_seconds']:.1f} request-seconds: {_times(total['count'])}, "
         f"{total['seconds']:.1f} s. "
         f"{row['verdict']}{blocked}",
-        f"   {row['sentence']}" if is_wait else "",
+        f"   {row['sentence']}" if is_of_others else "",
         f"   {place}: {row['source']}" if row["source"] else f"   {place}",
         f"   {library}" if library else "",
         f"   Cure: {row['cure']} ({row['link']})",

@@ -24,6 +24,11 @@ def of_errors(config: Config) -> str:
     return _style(config, config.errorlog, STDERR)
 
 
+def is_on_terminal(config: Config) -> bool:
+    """Whether the error log is read as it is written."""
+    return config.errorlog == "-" and _is_terminal(STDERR)
+
+
 def of_accesses(config: Config) -> str:
     """The same; each log looks at its own place, so that `> file` does not change what a terminal shows."""
     return _style(config, config.accesslog, STDOUT)

@@ -187,6 +187,7 @@ def core_options(config: Config, worker: Worker | type[Worker], *, siblings: boo
         "upload_dir": config.tmp_upload_dir,
         "doctor_threshold": config.doctor_threshold if config.doctor != "off" else 0.0,
         "doctor_slow_request": config.doctor_slow_request if config.doctor != "off" else 0.0,
+        "development": config.reload or style.is_on_terminal(config),
         "wait_sites": pools.sites(),
         "profile_after": config.profile_after if config.doctor != "off" else 0.0,
         "forwarder_headers": list(config.forwarder_headers),

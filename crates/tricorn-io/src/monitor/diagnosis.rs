@@ -75,6 +75,7 @@ impl Diagnosis {
         while let Some(answer) = self.examiner.take() {
             match answer {
                 Answer::Found(finding) if shared.waiting.times_calls() => self.slow.found(*finding),
+                Answer::Found(finding) if finding.imports() && !has_served(shared) => {}
                 Answer::Found(finding) => self.stalls.found(*finding),
                 Answer::Census(mut seats) => {
                     // What was read of a thread is of that call if it runs still.
@@ -162,8 +163,12 @@ impl Clerk for Seeing<'_> {
     }
 }
 
-/// What is imported for the first request may take its time.
+/// The first request may take its time. A developer wants to know nevertheless, unless modules are imported for it.
 fn is_warm(shared: &Shared) -> bool {
+    shared.config.development || has_served(shared)
+}
+
+fn has_served(shared: &Shared) -> bool {
     shared.board.get(Word::Requests) > 0
 }
 

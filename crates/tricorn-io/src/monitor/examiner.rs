@@ -41,7 +41,9 @@ pub(super) struct Finding {
     /// Of the episode that it was asked for.
     pub number: u64,
     pub thread: Thread,
-    /// The line of the application, where it can be read.
+    /// The thread that keeps the GIL from it: that one is to blame.
+    pub holder: Option<Box<Thread>>,
+    /// The line of the application to blame, where it can be read.
     pub source: String,
     /// The steps that were left out, in sentences: always the same ones for the same reasons.
     pub missing: String,
@@ -79,6 +81,18 @@ pub(super) enum Answer {
 pub(super) struct Examiner {
     means: Means,
     link: Option<(Sender<Order>, Receiver<Answer>)>,
+}
+
+impl Finding {
+    /// The thread whose line and library are to be named.
+    pub fn blamed(&self) -> &Thread {
+        self.holder.as_deref().unwrap_or(&self.thread)
+    }
+
+    /// A module is being imported.
+    pub fn imports(&self) -> bool {
+        self.thread.python.iter().any(|frame| frame.file.starts_with("<frozen importlib"))
+    }
 }
 
 impl Examiner {
@@ -187,7 +201,8 @@ fn unseen(threads: &[(u64, ThreadId)], why: &str) -> Vec<Answer> {
     let (at, missing) = (clock::now(), why.to_owned());
     let finding = |&(number, thread): &(u64, ThreadId)| {
         let (thread, source, missing) = (Thread::unseen(thread as u32, why), String::new(), missing.clone());
-        Answer::Found(Box::new(Finding { number, thread, source, missing, at, pool: None, turns: false }))
+        let finding = Finding { number, thread, holder: None, source, missing, at, pool: None, turns: false };
+        Answer::Found(Box::new(finding))
     };
     threads.iter().map(finding).collect()
 }
@@ -211,19 +226,21 @@ fn examine(doctor: &mut Doctor, depth: &Depth, sites: &[WaitSite], threads: &[(u
         Depth::Plain | Depth::Taken => doctor.look_and(WINDOW, &mut compare),
     };
     compare(doctor);
-    let mut look = match looked {
+    let look = match looked {
         Ok(look) => look,
         Err(trouble) => return unseen(threads, &trouble.to_string()),
     };
     let at = clock::now();
     let mut found = Vec::new();
     for (index, &(number, tid)) in threads.iter().enumerate() {
-        let position = look.threads.iter().position(|each| each.tid == tid as u32);
-        let Some(thread) = position.map(|position| look.threads.swap_remove(position)) else {
+        let thread_of = |tid: u32| look.threads.iter().find(|each| each.tid == tid).cloned();
+        let Some(thread) = thread_of(tid as u32) else {
             found.extend(unseen(&[(number, tid)], "the thread was gone when it was looked at."));
             continue;
         };
-        let source = thread.application.as_ref().map(|frame| line_of(&frame.file, frame.line as usize));
+        let holder = thread.gil.holder.and_then(thread_of).map(Box::new);
+        let place = holder.as_deref().unwrap_or(&thread).application.as_ref();
+        let source = place.map(|frame| line_of(&frame.file, frame.line as usize));
         let forbidden = Some(look.forbidden.as_str()).filter(|_| thread.native.forbidden);
         let taken = Some(TAKEN).filter(|_| matches!(depth, Depth::Taken));
         let missing: Vec<&str> = look.missing.iter().map(String::as_str).chain(forbidden).chain(taken).collect();
@@ -234,6 +251,7 @@ fn examine(doctor: &mut Doctor, depth: &Depth, sites: &[WaitSite], threads: &[(u
             at,
             pool: waits_in(sites, &thread.python),
             turns: turns[index],
+            holder,
             thread,
         })));
     }

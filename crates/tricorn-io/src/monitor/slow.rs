@@ -215,8 +215,9 @@ mod tests {
         }
 
         fn finds(&mut self, number: u64, at: u64) {
-            let (source, pool, turns) = ("query()".to_owned(), None, false);
-            self.slow.found(Finding { number, thread: thread(), source, missing: String::new(), at, pool, turns });
+            let (thread, source, missing) = (thread(), "query()".to_owned(), String::new());
+            let finding = Finding { number, thread, holder: None, source, missing, at, pool: None, turns: false };
+            self.slow.found(finding);
         }
     }
 

@@ -81,14 +81,14 @@ pub(super) fn pool_fields(pool: &PoolWait, most: usize) -> [(&'static str, Value
 }
 
 pub(super) fn record(held: Held<'_>, finding: &Finding, most: usize) -> Map<String, Value> {
-    let thread = &finding.thread;
+    let (thread, blamed) = (&finding.thread, finding.blamed());
     let text = |text: &str| Value::from(cut(text, most));
     let (verdict, sentence) = judged(thread, held.shares);
     let pool = finding.pool.as_ref().filter(|_| WAITS.contains(&verdict));
     let verdict = if pool.is_some() { Value::from(POOL_WAIT) } else { json!(verdict) };
-    let place = thread.application.as_ref();
-    let library = thread.native.library.as_ref();
-    let call = thread.call.as_ref();
+    let place = blamed.application.as_ref();
+    let library = blamed.native.library.as_ref();
+    let call = blamed.call.as_ref();
     let peer = call.and_then(|call| call.descriptors.first()).map_or("", |descriptor| &descriptor.what);
     let fields = [
         ("duration", seconds(held.length).into()),
@@ -106,7 +106,7 @@ pub(super) fn record(held: Held<'_>, finding: &Finding, most: usize) -> Map<Stri
         ("library", text(library.map_or("", |library| &library.name))),
         ("library_path", text(library.map_or("", |library| &library.path))),
         ("c_function", text(library.and_then(|library| library.function.as_deref()).unwrap_or_default())),
-        ("extension", text(extension(thread))),
+        ("extension", text(extension(blamed))),
         ("call", text(call.map_or("", |call| &call.name))),
         ("peer", text(peer)),
         ("request", text(held.request.0)),
@@ -245,7 +245,7 @@ pub(super) mod tests {
         for (verdict, told) in [(Verdict::LockWait, "POOL_WAIT"), (Verdict::GilVictim, "GIL_VICTIM")] {
             let thread = Thread { verdict, ..thread() };
             let (source, missing, pool) = (String::new(), String::new(), pool.clone());
-            let finding = Finding { number: 1, thread, source, missing, at: 0, pool, turns: false };
+            let finding = Finding { number: 1, thread, holder: None, source, missing, at: 0, pool, turns: false };
             let shares = Shares::new(0.0, 0.0);
             let held = Held { length: SECOND, told: 0, ongoing: false, request: ("", true), delayed: 0, shares };
             let record = record(held, &finding, 700);
@@ -253,6 +253,38 @@ pub(super) mod tests {
             let site = (told == "POOL_WAIT").then_some("/s/pool/impl.py:_do_get");
             assert_eq!(record.get("site").and_then(Value::as_str), site);
         }
+    }
+
+    #[test]
+    fn who_keeps_the_gil_is_told_in_the_place_of_its_victim() {
+        let sentence =
+            "Waits for the GIL, at my app.py:3 in pay; it is held by thread 8 (pool), at regex.py:9 in match.";
+        let seen = Thread { verdict: Verdict::GilVictim, sentence: sentence.into(), ..thread() };
+        let library = Library { name: "_regex".into(), path: "/r.abi3.so".into(), function: Some("match".into()) };
+        let holder = Thread {
+            tid: 8,
+            application: Some(PyFrame { file: "regex.py".into(), function: "match".into(), line: 9 }),
+            native: Native { library: Some(library), ..Native::default() },
+            ..thread()
+        };
+        let (holder, source, missing) = (Some(Box::new(holder)), "compiled.match(text)".to_owned(), String::new());
+        let finding = Finding { number: 1, thread: seen, holder, source, missing, at: 0, pool: None, turns: false };
+        let shares = Shares::new(0.0, 0.0);
+        let held = Held { length: SECOND, told: 0, ongoing: false, request: ("", true), delayed: 0, shares };
+        let record = record(held, &finding, 700);
+        let told = ["verdict", "sentence", "file", "line", "function", "source", "library", "c_function"];
+        let told = told.map(|name| record[name].clone());
+        let expected: [Value; 8] = [
+            "GIL_VICTIM".into(),
+            sentence.into(),
+            "regex.py".into(),
+            9.into(),
+            "match".into(),
+            "compiled.match(text)".into(),
+            "_regex".into(),
+            "match".into(),
+        ];
+        assert_eq!(told, expected);
     }
 
     #[test]
@@ -266,7 +298,7 @@ pub(super) mod tests {
         let site = PyFrame { file: long.clone(), function: long.clone(), line: 1 };
         let pool = Some(PoolWait { pool: long.clone(), size: long.clone(), site, line: None });
         let (source, missing) = (long.clone(), long.clone());
-        let finding = Finding { number: 1, thread: seen, source, missing, at: 0, pool, turns: false };
+        let finding = Finding { number: 1, thread: seen, holder: None, source, missing, at: 0, pool, turns: false };
         let (shares, request) = (Shares::new(1.0, 1.0), (long.as_str(), true));
         let held = Held { length: SECOND, told: 0, ongoing: false, request, delayed: 0, shares };
         let line = line(held, &finding);

@@ -291,7 +291,16 @@ mod tests {
             let number = self.stalls.number;
             let (source, missing) = ("p.flush()".into(), String::new());
             let (thread, at) = (thread(line), at * MILLI);
-            self.stalls.found(Finding { number, thread, source, missing, at, pool: None, turns: self.turns });
+            self.stalls.found(Finding {
+                number,
+                thread,
+                holder: None,
+                source,
+                missing,
+                at,
+                pool: None,
+                turns: self.turns,
+            });
         }
 
         /// From this millisecond on for a fifth of a second, with one other request.

@@ -3,7 +3,7 @@
 //! A hub that has nothing to do waits in its event loop, and so do its calls, for as long as they like. It is away if
 //! something has happened to our descriptors and it does not come for it. Where nothing happens the hub is woken from time to
 //! time while calls are under way, so that a hub that never comes back is found although no client says anything.
-use super::hub::{Hub, ring_after};
+use super::hub::Hub;
 use super::loop_time::Absence;
 use super::manner::Waiting;
 use super::seen::{PREEMPTED, Seen};
@@ -25,6 +25,8 @@ pub struct HubWatch {
     came: u64,
     /// When it last came, or was last found to have been rung for.
     seen: u64,
+    /// Since when a bell of ours waits for it; 0: none does.
+    rung: u64,
     /// The arbiter was told that it is stuck.
     told: bool,
     worked: u64,
@@ -59,14 +61,14 @@ impl HubWatch {
     fn look_for_it(&mut self, waiting: &Waiting, hub: &Hub, now: u64) {
         if waiting.awaits_hub(hub) {
             if self.awaited == 0 {
-                self.awaited = now;
+                self.awaited = if self.rung > 0 { self.rung } else { now };
                 self.worked = processor::time_of(hub.thread()).unwrap_or(0);
             }
             return;
         }
-        (self.awaited, self.absence) = (0, Absence::default());
-        if has_calls(waiting) && now.saturating_sub(self.seen) >= ring_after(waiting.config.timeout) {
-            self.seen = now;
+        (self.awaited, self.rung, self.absence) = (0, 0, Absence::default());
+        if has_calls(waiting) && now.saturating_sub(self.seen) >= waiting.ring_after() {
+            (self.seen, self.rung) = (now, now);
             hub.ring();
         }
     }
@@ -83,8 +85,10 @@ impl HubWatch {
     /// The process was stopped until now: the hub could not come.
     pub fn resume(&mut self, now: u64) {
         self.seen = now;
-        if self.awaited > 0 {
-            self.awaited = now;
+        for since in [&mut self.awaited, &mut self.rung] {
+            if *since > 0 {
+                *since = now;
+            }
         }
     }
 
@@ -123,7 +127,7 @@ impl HubWatch {
             let limit = waiting.config.timeout;
             return (limit > 0 && !self.told).then(|| (self.awaited + limit).saturating_sub(now).max(TICK));
         }
-        has_calls(waiting).then(|| (self.seen + ring_after(waiting.config.timeout)).saturating_sub(now).max(TICK))
+        has_calls(waiting).then(|| (self.seen + waiting.ring_after()).saturating_sub(now).max(TICK))
     }
 }
 

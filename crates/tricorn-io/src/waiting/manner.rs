@@ -10,7 +10,7 @@ use super::slots::{FreeSlots, Slots};
 use super::streams::Streams;
 use super::watch::Watch;
 use crate::clock::MILLI;
-use crate::config::Config;
+use crate::config::{Config, TICK};
 use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::poll::{Poller, ready};
 use crate::sys::signals::{self, ThreadId};
@@ -23,6 +23,9 @@ use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 /// With `request_timeout`: how often the monitor looks, while calls are under way, for the order to cancel one.
 pub const ORDERS: u64 = 250 * MILLI;
+
+/// With `development`: bells in each `doctor_threshold`. What holds up a loop is seen that part of it later than it begins, twice at most.
+const PROBES: u64 = 4;
 
 pub struct Waiting {
     pub(super) config: Arc<Config>,
@@ -160,8 +163,18 @@ impl Waiting {
     /// How long after its beginning a call is to be looked at for the first time.
     fn look_after(&self) -> u64 {
         match self.config.request_timeout {
-            0 => ring_after(self.config.timeout),
-            limit => limit.min(ring_after(self.config.timeout)).min(ORDERS),
+            0 => self.ring_after(),
+            limit => limit.min(self.ring_after()).min(ORDERS),
+        }
+    }
+
+    /// How long a hub with calls under way may be silent before it is rung for.
+    pub(super) fn ring_after(&self) -> u64 {
+        let config = &self.config;
+        match config.doctor_threshold {
+            // Some loops do not show when they wait: a bell for which they do not come does.
+            threshold @ 1.. if config.development => (threshold / PROBES).max(TICK),
+            _ => ring_after(config.timeout),
         }
     }
 

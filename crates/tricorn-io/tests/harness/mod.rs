@@ -176,6 +176,7 @@ pub fn config() -> Config {
         wait_sites: Arc::default(),
         call_file: None,
         doctor_deep: false,
+        development: false,
         profile_after: 0,
         profile: None,
         profile_bell: None,

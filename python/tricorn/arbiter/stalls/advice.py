@@ -44,7 +44,9 @@ def cure_of(stall: Stall, kind: str, doctor: str, package: Package | None, machi
     if stall.verdict == "SLOW_REQUEST":
         return Cure(_of_slow_request(seen), link)
     known = _of_library(stall, kind, doctor, package) if seen in WAITS else ""
-    return Cure(known or _of_line(stall, kind) or _of_verdict(seen, kind), link)
+    # The line is another thread's where that holds the GIL.
+    of_line = "" if seen == "GIL_VICTIM" else _of_line(stall, kind)
+    return Cure(known or of_line or _of_verdict(seen, kind), link)
 
 
 def _of_slow_request(seen: str) -> str:
@@ -126,7 +128,7 @@ def _of_verdict(verdict: str, kind: str) -> str:
         case "CPU_PYTHON" | "CPU_NATIVE_GIL" | "BLOCKED_HOLDING_GIL":
             return "Threads do not help, processes do: more workers, or a process of its own for this work."
         case "GIL_VICTIM":
-            return "The thread that holds the GIL is what to cure: move its work into a process of its own."
+            return "The thread that holds the GIL is the problem: move its work to another process."
         case "GC_PAUSE":
             return "gc.freeze() once the application is loaded, and a larger threshold for the oldest generation."
         case "POOL_WAIT":

@@ -108,13 +108,16 @@ class Stalls:
         return record, line(record, before, missing=self._is_news(stall.missing))
 
     def _kind_of(self, stall: Stall) -> _Kind:
-        """The same line in the same library.
+        """The same line in the same library; without a line the same verdict.
+
+        The line is that of the thread to blame: of one that waits for the GIL, that of the thread which holds it.
 
         A wait in slices that was looked at between two of them has no library on its stack: it is of the one that is
         known of that line, whichever of both comes first.
         """
         line = stall.place.file, stall.place.line
-        name, state = stall.wait.pool or stall.native.library, stall.verdict if stall.verdict in STATES else ""
+        is_apart = stall.verdict in STATES or not stall.place.file
+        name, state = stall.wait.pool or stall.native.library, stall.verdict if is_apart else ""
         key = (*line, name, state)
         if key not in self._kinds and stall.verdict in WAITS and stall.place.file:
             waits = [each for each, kind in self._kinds.items() if each[:2] == line and kind.record["verdict"] in WAITS]

@@ -21,6 +21,10 @@ class Sums(Record):
     def and_more(self, other: Sums) -> Sums:
         return self.plus(other.seconds, other.request_seconds, other.count)
 
+    @property
+    def times(self) -> str:
+        return "once" if self.count == 1 else f"{self.count} times"
+
     def as_json(self) -> dict[str, float]:
         rounded = round(self.seconds, 3), round(self.request_seconds, 3)
         return {"count": self.count, "seconds": rounded[0], "request_seconds": rounded[1]}
@@ -44,7 +48,7 @@ def line(record: Mapping[str, Any], before: Sums, *, missing: str = "") -> str:
         texts.append(f"{'The request' if record['sure'] else 'The last to begin'}: {record['request']}.")
     if before.count:
         cost = f"{before.seconds:.1f} s, {before.request_seconds:.1f} request-seconds"
-        texts.append(f"Since this was told last: {before.count} times, {cost}.")
+        texts.append(f"Since this was told last: {before.times}, {cost}.")
     if missing:
         texts.append(f"Not looked at, here and from now on: {missing}")
     texts.append(f"Cure: {record['cure']} ({record['link']})")

@@ -3,7 +3,7 @@ use crate::clock;
 use crate::engine::shared::Shared;
 use crate::waiting::hub::Hub;
 use crate::waiting::sampling::Frames;
-use tricorn_doctor::{Doctor, Doing, PyFrame, PyThread, Spot};
+use tricorn_doctor::{Doctor, Doing, PyFrame, PyThread, Spot, inside_server};
 
 /// A slot, and when the call there began.
 pub type Call = (usize, u64);
@@ -46,7 +46,10 @@ impl<'s> Reader<'s> {
 
     pub fn spot(&mut self, thread: &PyThread) -> Option<Spot> {
         let began = clock::thread_cpu();
-        let spot = self.doctor()?.spot(thread)?;
+        let mut spot = self.doctor()?.spot(thread)?;
+        // The frames that started the server are those of every stack on the main thread.
+        let inside = inside_server(&spot.frames).len();
+        spot.frames.truncate(inside);
         if spot.learned {
             self.once += clock::thread_cpu().saturating_sub(began);
         }
