@@ -46,6 +46,27 @@ def test_nothing_is_found(tmp_path: Path) -> None:
     assert findings(tmp_path) == (0, [])
 
 
+def test_an_application_that_cannot_be_loaded_is_told_in_a_sentence_or_with_its_own_frames(tmp_path: Path) -> None:
+    sources = {
+        "": "No module named 'missing'|no module named 'missing'",
+        "import nowhere": "No module named 'nowhere'",
+        "1 +": "SyntaxError",
+        "{}['KEY']": "KeyError: 'KEY'",
+        "import sys; sys.exit('no database')": "no database",
+        "import sys; sys.exit(2)": r"sys\.exit\(2\)",
+    }
+    for source, expected in sources.items():
+        name = "looked_at" if source else "missing"
+        (tmp_path / "looked_at.py").write_text(f"{source}\n{APPLICATION}")
+        done = run(tmp_path, name)
+        assert done.returncode == 1, source
+        assert re.search(expected, done.stderr), done.stderr
+        assert "Error while loading the application" in done.stderr, source
+        assert "/tricorn/" not in done.stderr, done.stderr
+        told = json.loads(run(tmp_path, "--json", name).stdout)
+        assert (told["status"], told["findings"][0]["id"]) == (1, "application"), source
+
+
 def test_a_library_that_blocks_and_its_cure(tmp_path: Path) -> None:
     needs("gevent", "confluent_kafka")
     source = "import confluent_kafka"

@@ -6,9 +6,8 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
-from functools import partial
 from typing import Any
 
 from tricorn import compat
@@ -40,22 +39,26 @@ def main(words: Sequence[str]) -> int:
         print(HELP, end="")
         return 0
     own = {word for word in words if word in ("--json", "--connect")}
+    as_json = "--json" in own
     compat.install()
+    uri: str | None = None
     try:
         with redirect_stdout(sys.stderr):  # what the application prints is no part of the report
             loaded = FileSources.here([word for word in words if word not in own]).load()
             for warning in loaded.warnings:
                 print(f"Warning: {warning}", file=sys.stderr)
+            uri = loaded.config.wsgi_app or ""
             scene = _scene(loaded.config)
             findings = check.examine(scene, connect="--connect" in own)
     except TricornError as error:
-        return _failed(str(error), error.report, as_json="--json" in own)
+        return _failed(str(error), error.report, as_json=as_json)
     except (Exception, SystemExit) as error:
-        if isinstance(error, SystemExit) and error.code == ExitCode.USAGE:
-            raise  # argparse's
+        if uri is None:
+            raise  # argparse's; nothing of the application has run
         text = f"The application cannot be loaded: {type(error).__name__}: {error}"
-        return _failed(text, partial(inspection.report, error), as_json="--json" in own)
-    if "--json" in own:
+        application = uri
+        return _failed(text, lambda: inspection.report(error, application), as_json=as_json)
+    if as_json:
         print(json.dumps(report.as_json(scene, findings), indent=2))
     else:
         print(report.text(scene, findings))
@@ -86,7 +89,7 @@ class _Collector:
             self.said.append(text)
 
 
-def _failed(text: str, tell: Any, *, as_json: bool) -> int:
+def _failed(text: str, tell: Callable[[], object], *, as_json: bool) -> int:
     if as_json:
         finding = Finding("application", Severity.ERROR, text, "tricorn --check-config shows where it comes from.")
         print(json.dumps(report.failure(finding), indent=2))
