@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 from tricorn.arbiter.worker_handle import WorkerHandle
+from tricorn.unpatched import _thread
 from tricorn.workers import __path__ as workers_path
 
 Json = dict[str, object]
@@ -40,7 +41,8 @@ def _of(handle: WorkerHandle, most: int) -> Json:
     return {
         "slot": handle.worker.slot,
         "pid": handle.pid,
-        "threads": threads(handle.told_stacks(most)),
+        # A fork keeps the identity of the thread that forks: it is the main one there.
+        "threads": threads(handle.told_stacks(most), _thread.get_ident()),
         "requests": [{"age": round(request.age, 3), "text": request.text} for request in running],
         "waiting": told,
         "note": LATE if told is None and handle.kind not in ON_THREADS else None,
@@ -73,19 +75,19 @@ def _waiting(each: Mapping[str, object]) -> Json:
     }
 
 
-def threads(text: str) -> list[Json]:
-    """Those that are in code of the application, each with its innermost frame first.
+def threads(text: str, main: int) -> list[Json]:
+    """Those that are in code of the application, each with its innermost frame first; `main` identifies the main thread.
 
-    faulthandler's text has a block for each thread.
+    faulthandler's text has a block for each thread. Its current thread is the one that the signal came to, which may be any.
     """
     found: list[Json] = []
     for block in re.split(r"^(?=Current thread |Thread )", text, flags=re.MULTILINE):
         head, _, rest = block.partition("\n")
-        named = re.match(r"(Current thread|Thread) (0x[0-9a-f]+)(?: \[(.*)\])?", head)
+        named = re.match(r"(?:Current thread|Thread) (0x[0-9a-f]+)(?: \[(.*)\])?", head)
         if named is None:
             continue
         lines = (line.strip() for line in rest.splitlines() if line.strip())
         frames = list(takewhile(lambda line: not line.startswith(SERVER), lines))
         if frames:
-            found.append({"thread": named[2], "main": named[1] == "Current thread", "name": named[3], "stack": frames})
+            found.append({"thread": named[1], "main": int(named[1], 16) == main, "name": named[2], "stack": frames})
     return found

@@ -22,17 +22,21 @@ Current thread 0x00007f4defa6bb80 (most recent call first):
 """
 
 
+MAIN = 0x7F4DEEFFC6C0
+
+
 def test_a_thread_is_shown_as_far_as_it_is_in_the_application() -> None:
-    assert threads(TEXT) == [
+    """And the main one is known by its identity: the current one is whichever the signal came to."""
+    assert threads(TEXT, MAIN) == [
         {
             "thread": "0x00007f4deeffc6c0",
-            "main": False,
+            "main": True,
             "name": "pool-1",
             "stack": ['File "/srv/shop/views.py", line 3 in report', 'File "/srv/shop/wsgi.py", line 9 in application'],
         },
         {
             "thread": "0x00007f4defa6bb80",
-            "main": True,
+            "main": False,
             "name": None,
             "stack": ['File "/srv/shop/jobs.py", line 5 in tick'],
         },
@@ -40,9 +44,9 @@ def test_a_thread_is_shown_as_far_as_it_is_in_the_application() -> None:
 
 
 def test_what_is_cut_off_or_no_stack_is_left_out() -> None:
-    assert threads("") == []
-    assert threads("rubbish\nThread here\nThread 0x") == []
-    assert len(threads(TEXT[:150])) == 1
+    assert threads("", MAIN) == []
+    assert threads("rubbish\nThread here\nThread 0x", MAIN) == []
+    assert len(threads(TEXT[:150], MAIN)) == 1
 
 
 def told(**more: object) -> bytes:
