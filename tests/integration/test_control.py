@@ -359,6 +359,43 @@ def test_servers_of_one_user_have_a_socket_each(directory: Path, monkeypatch: py
     sockets.rmdir()
 
 
+POOLED = """\
+import asyncio, os
+from pathlib import Path
+
+def waits(gate):
+    os.close(os.open(gate, os.O_RDONLY))
+
+async def application(scope, receive, send):
+    if scope["type"] == "http":
+        await asyncio.get_running_loop().run_in_executor(None, waits, scope["query_string"].decode())
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+"""
+
+
+@pytest.mark.skipif(watch.STACKS_SIGNAL is None, reason="no memfd here")
+def test_a_thread_of_a_pool_is_never_called_the_main_one(directory: Path, tmp_path: Path) -> None:
+    """The signal comes to whichever thread the kernel chooses."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    config = f"worker_class = 'asgi'\ncontrol_socket = {str(directory / 'ctl')!r}\n"
+    with Site(config, app="pooled:application", files={"pooled.py": POOLED}) as server, connected(directory) as control:
+        with server.connect() as wire:
+            wire.send(request("GET", f"/?{gate}"))
+
+            def pooled() -> list[dict[str, Any]]:
+                (worker,) = control.ask("stacks", slot=1)["workers"]
+                return [thread for thread in worker["threads"] if "in waits" in "".join(thread["stack"])]
+
+            until(pooled, "the thread waits")
+            for _ in range(5):
+                (thread,) = until(pooled, "it is told")
+                assert not thread["main"]
+            os.close(os.open(gate, os.O_WRONLY))
+            assert wire.reply().status == 204
+
+
 @pytest.mark.skipif(watch.STACKS_SIGNAL is None, reason="no memfd here")
 @pytest.mark.parametrize("worker_class", ["sync", "gthread"])
 def test_where_a_request_is_can_be_asked(directory: Path, tmp_path: Path, worker_class: str) -> None:
@@ -408,6 +445,7 @@ def test_a_request_is_cancelled_and_no_other(directory: Path, tmp_path: Path, wo
             assert wire.reply().status == 504
         server.log.wait(f"Error handling request GET {slow}: it was cancelled by an operator")
         server.log.wait(rf"GET {slow}\?s=60 is cancelled by an operator after")
+        assert "did not say where" not in server.log.text
         with pytest.raises(Refused, match="it has ended"):
             control.ask("cancel", **call)
         until(lambda: log.read_text().splitlines() == [f"{slow} 504 late"], "the log says so")

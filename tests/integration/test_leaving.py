@@ -160,3 +160,39 @@ LAST_CALL = 0.1
 """Seconds in which a worker that leaves takes connections that were there."""
 SYN_AGAIN = 0.95
 """Seconds after which the kernel sends the packet that opens a connection again: TCP_TIMEOUT_INIT, a second."""
+
+
+STREAM = """\
+import asyncio, sys
+
+async def application(scope, receive, send):
+    if scope["type"] == "http":
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while True:
+            await send({"type": "http.response.body", "body": b"tick", "more_body": True})
+            await asyncio.sleep(0.05)
+    if scope["type"] == "websocket":
+        print("the WebSocket asks", file=sys.stderr, flush=True)
+        await asyncio.sleep(3600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_requests_that_the_server_cancels_are_named_in_one_line(number: signal.Signals) -> None:
+    """Their CancelledError is no error of the application."""
+    config = "worker_class = 'asgi'\ngraceful_timeout = 1\n"
+    upgrade = b"GET /socket HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"
+    upgrade += b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    with Site(config, app="stream:application", files={"stream.py": STREAM}) as server, ExitStack() as stack:
+        for path in ("/one", "/two"):
+            wire = stack.enter_context(server.connect())
+            wire.send(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+            assert wire.sock.recv(4096).startswith(b"HTTP/1.1 200")
+        stack.enter_context(server.connect()).send(upgrade)
+        server.log.wait("the WebSocket asks")
+        server.signal(number)
+        server.wait_exit()
+        (said,) = server.log.matching("Worker shutting down: cancelled unfinished requests: (.*)")
+        assert {"GET /one", "GET /two", "GET /socket"} == set(said[1].split(", "))
+        assert "Traceback" not in server.log.text
+        assert "Error handling request" not in server.log.text

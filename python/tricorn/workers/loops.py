@@ -196,12 +196,20 @@ class LoopWorker(Worker):
         """Background work after replies: waited for, and then cancelled."""
         while server.running() and not self._at_once.done():
             loop.run(self._at_once, timeout=TICK)
-        if count := server.running():
-            self.log.warning("Cancelled, since the worker leaves: calls that had not ended: %d", count)
+        if server.running():
+            self.log.warning("Worker shutting down: cancelled unfinished requests: %s", self._unfinished(server))
             server.cancel_all()
             for _ in range(round(CANCELLED_REST / TICK)):
                 if server.running():
                     loop.run(timeout=TICK)
+
+    def _unfinished(self, server: LoopServer) -> str:
+        """The requests of calls under way, and how many calls have none: they go on after their response."""
+        running = Scoreboard(self.spec.page).requests()
+        named = [request.text for request in running[:MOST_NAMED]]
+        if (others := max(server.running(), len(running)) - len(named)) > 0:
+            named.append(f"{others} more" if named else f"{others} after their responses")
+        return ", ".join(named)
 
     def _end(self) -> None:
         """The application's shutdown, whatever came before; then there is no loop any more."""
@@ -241,6 +249,9 @@ class LoopWorker(Worker):
 
 TICK = 0.02
 """Seconds between looks at calls that go on after their replies."""
+
+MOST_NAMED = 8
+"""Requests in a line of the log."""
 
 GOING_AWAY, SERVICE_RESTART = 1001, 1012
 """Close codes of WebSockets (RFC 6455 section 7.4.1, IANA): the server ends, or others serve on."""

@@ -22,9 +22,15 @@ pub struct Known {
 pub fn failed(py: Python<'_>, ground: &Ground, exchange: &mut Exchange, error: PyErr, known: Known) {
     let reporter = &ground.shared.reporter;
     let was_told = is_request_timeout(py, &error);
-    let ended = was_told || is_cancelled(py, &error);
-    let is_late = ended && (was_told || known.late);
+    let was_cancelled = is_cancelled(py, &error);
+    let is_late = was_told || was_cancelled && known.late;
     let is_excused = !is_late && is_excused(py, &error, known.gone);
+    if !is_late && was_cancelled && ground.has_cancelled() && !known.gone {
+        // The worker's own line names it.
+        exchange.app_failed();
+        exchange.give_up(500, "");
+        return;
+    }
     if !is_excused && (is_late || !known.gone) {
         return reporter.failed(py, exchange, error, is_late);
     }

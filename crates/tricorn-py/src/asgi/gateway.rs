@@ -252,7 +252,7 @@ impl Gateway for Asgi {
     }
 
     fn cancel_all(&self, py: Python<'_>) -> PyResult<()> {
-        self.ground.tasks.cancel_all(py)
+        self.ground.cancel_all(py)
     }
 
     fn leave(&self, py: Python<'_>, code: u16) -> PyResult<usize> {

@@ -7,7 +7,7 @@ use crate::report::Level;
 use crate::sync::lock;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use tricorn_io::{Exchange, WebSocketBuffers};
 use tricorn_proto::websocket::deflate::Policy;
@@ -37,6 +37,8 @@ pub struct Ground {
     buffers: Mutex<Option<Box<WebSocketBuffers>>>,
     /// The code with which WebSockets are told to go; 0: they may stay.
     leaving: AtomicU16,
+    /// The worker's patience is over: it has cancelled what was under way, and said so.
+    has_cancelled: AtomicBool,
 }
 
 impl Ground {
@@ -57,6 +59,7 @@ impl Ground {
             limits,
             buffers: Mutex::default(),
             leaving: AtomicU16::new(0),
+            has_cancelled: AtomicBool::new(false),
         }
     }
 
@@ -71,6 +74,17 @@ impl Ground {
 
     pub fn leaving(&self) -> u16 {
         self.leaving.load(Ordering::Relaxed)
+    }
+
+    /// Cancels all tasks, since the worker shuts down.
+    pub fn cancel_all(&self, py: Python<'_>) -> PyResult<()> {
+        self.has_cancelled.store(true, Ordering::Relaxed);
+        self.tasks.cancel_all(py)
+    }
+
+    /// Whether [`Ground::cancel_all`] was called.
+    pub fn has_cancelled(&self) -> bool {
+        self.has_cancelled.load(Ordering::Relaxed)
     }
 
     pub fn take_shelf(&self) -> Box<WebSocketBuffers> {

@@ -72,7 +72,7 @@ def dismiss(state: State, now: float) -> Decision:
 def stuck(state: State, worker: Worker, call: Stuck) -> Decision:
     """A request takes too long. Its thread is lost for the service until it comes back."""
     stack = tuple(takewhile(lambda frame: f'File "{SERVER}' not in frame, call.stack))
-    where = "\n  ".join((STACK, *stack)) if stack else " The thread did not say where it is."
+    where = "\n  ".join((STACK, *stack)) if stack else ""
     if call.limit == "cancel":
         text = f"{worker}: {call.request} is cancelled by an operator after {call.age:.1f} seconds.{where}"
         return state, [Log("warning", text)]
