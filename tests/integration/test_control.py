@@ -380,20 +380,23 @@ def test_a_thread_of_a_pool_is_never_called_the_main_one(directory: Path, tmp_pa
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     config = f"worker_class = 'asgi'\ncontrol_socket = {str(directory / 'ctl')!r}\n"
-    with Site(config, app="pooled:application", files={"pooled.py": POOLED}) as server, connected(directory) as control:
-        with server.connect() as wire:
-            wire.send(request("GET", f"/?{gate}"))
+    with (
+        Site(config, app="pooled:application", files={"pooled.py": POOLED}) as server,
+        connected(directory) as control,
+        server.connect() as wire,
+    ):
+        wire.send(request("GET", f"/?{gate}"))
 
-            def pooled() -> list[dict[str, Any]]:
-                (worker,) = control.ask("stacks", slot=1)["workers"]
-                return [thread for thread in worker["threads"] if "in waits" in "".join(thread["stack"])]
+        def pooled() -> list[dict[str, Any]]:
+            (worker,) = control.ask("stacks", slot=1)["workers"]
+            return [thread for thread in worker["threads"] if "in waits" in "".join(thread["stack"])]
 
-            until(pooled, "the thread waits")
-            for _ in range(5):
-                (thread,) = until(pooled, "it is told")
-                assert not thread["main"]
-            os.close(os.open(gate, os.O_WRONLY))
-            assert wire.reply().status == 204
+        until(lambda: control.ask("requests")["count"] == 1, "the request runs")
+        for _ in range(5):
+            (thread,) = until(pooled, "the thread that waits is told")
+            assert not thread["main"]
+        os.close(os.open(gate, os.O_WRONLY))
+        assert wire.reply().status == 204
 
 
 @pytest.mark.skipif(watch.STACKS_SIGNAL is None, reason="no memfd here")

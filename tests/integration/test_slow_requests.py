@@ -158,6 +158,9 @@ def test_the_line_is_told_at_which_the_slow_requests_are(worker_class: str, tmp_
         assert 0.15 <= sum(told["slow"] for told in route["lines"]) <= 0.6
         if worker_class in ("sync", "gthread"):
             assert {told["native"] for told in route["lines"]} == {"[libc] clock_nanosleep"}
+        if worker_class == "sync":
+            outermost = {told["frames"][-1]["function"] for told in route["lines"]}
+            assert outermost == {"wsgi"}, "what started the server is no part of the request"
         # A branch that computes has the thread, also that of an event loop: others that were slow have waited for it.
         load(server, "/reports", "computing")
         route = noted(socket, name(worker_class, "reports"))

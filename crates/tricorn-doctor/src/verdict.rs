@@ -133,7 +133,7 @@ fn decide(evidence: &Evidence) -> Verdict {
         }
         Evidence { gil: GilEvidence { held: Held::Always, .. }, .. } => BlockedHoldingGil,
         Evidence { in_own_poll: true, .. } => Idle,
-        // Whoever has to release the lock needs the GIL first: a thread that is started, or one that works for this one.
+        // The thread that has to release the lock needs the GIL first: one that is being started, or that works for this one.
         Evidence { in_lock: true, gil: GilEvidence { is_kept: true, .. }, .. } => GilVictim,
         Evidence { in_lock: true, .. } => LockWait,
         _ => BlockedSyscall,

@@ -56,8 +56,8 @@ def main(words: Sequence[str]) -> int:
         if uri is None:
             raise  # argparse's; nothing of the application has run
         text = f"The application cannot be loaded: {type(error).__name__}: {error}"
-        application = uri
-        return _failed(text, lambda: inspection.report(error, application), as_json=as_json)
+        loading, application = error, uri
+        return _failed(text, lambda: inspection.report(loading, application), as_json=as_json)
     if as_json:
         print(json.dumps(report.as_json(scene, findings), indent=2))
     else:

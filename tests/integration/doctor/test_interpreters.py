@@ -137,9 +137,10 @@ def test_a_call_that_holds_the_gil_and_its_victim(tmp_path: Path, python: str) -
     with Patient(tmp_path, code, python=python) as patient:
         holder = patient.verdict("BLOCKED_HOLDING_GIL")
         (victim,) = until(lambda: [each for each in patient.look()["threads"] if each["gil"]["waits"]], "another waits")
-    assert holder["gil"] == {"holds": True, "waits": False}
+    assert holder["gil"] == {"holds": True, "waits": False, "holder": None}
     assert holder["native"]["library"]["name"] == "libffi" or "ffi" in str(holder["native"])
     assert victim["verdict"] == "GIL_VICTIM"
+    assert victim["gil"]["holder"] == holder["tid"]
     assert f"thread {holder['tid']}" in victim["sentence"]
     assert f"{patient.file}:{patient.line} in holds" in victim["sentence"]
 

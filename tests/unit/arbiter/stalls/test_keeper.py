@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 from tricorn.arbiter.stalls.keeper import KEPT, LONG_PAUSE, MINUTE, PAUSE, Stalls
+from tricorn.cli import ctl_text
 from tricorn.record import replace
+from tricorn.workers.stall import Place
 
 from tests.unit.arbiter.stalls.made import HELD, pool_wait, saturated, slow, stall
 
@@ -159,3 +161,35 @@ def test_two_libraries_at_a_line_are_two_kinds_and_so_is_what_computes_there() -
         assert stalls.take(stall(library=library, verdict=verdict), HELD, 0.0, DAY)[1] is not None
     stalls.take(stall(), HELD, 0.0, DAY)
     assert len(stalls.report("start", 1.0)["stalls"]) == 3, "which library waited is not known: none is blamed"
+
+
+def test_what_came_once_is_told_so() -> None:
+    stalls = Stalls()
+    for now in (0.0, 1.0):
+        stalls.take(stall(), HELD, now, DAY)
+    _, line = stalls.take(stall(), HELD, PAUSE, DAY)
+    assert "Since this was told last: once, 0.4 s, 3.6 request-seconds." in (line or "")
+    report = {**stalls.report("minute", PAUSE), "doctor": "observe"}
+    assert ctl_text.stalls(report).startswith("1. 10.8 request-seconds: 3 times, 1.2 s. BLOCKED_SYSCALL")
+    once = Stalls()
+    once.take(stall(), HELD, 0.0, DAY)
+    assert ctl_text.stalls(once.report("start", 0.0)).startswith("1. 3.6 request-seconds: once, 0.4 s. ")
+
+
+def test_a_victim_of_the_gil_is_shown_with_who_holds_it_and_summed_by_that_line() -> None:
+    stalls = Stalls()
+    for sentence in ("Waits for the GIL, at a.py:1 in a; held by x.", "Waits for the GIL, at b.py:2 in b; held by x."):
+        victim = replace(stall(verdict="GIL_VICTIM", source="subprocess.match(text)"), sentence=sentence)
+        record, _ = stalls.take(victim, HELD, 0.0, DAY)
+        assert "The thread that holds the GIL is the problem" in record["cure"]
+    text = ctl_text.stalls(stalls.report("start", 0.0))
+    assert text.startswith("1. 7.2 request-seconds: 2 times, ")
+    assert "\n   Waits for the GIL, at b.py:2 in b; held by x.\n   app.py:14 in pay: subprocess.match(text)\n" in text
+
+
+def test_stalls_without_a_line_are_told_apart_by_their_verdicts() -> None:
+    stalls = Stalls()
+    for verdict in ("GIL_VICTIM", "CPU_NATIVE_GIL", "CPU_NATIVE_GIL"):
+        stalls.take(replace(stall(verdict=verdict), place=Place()), HELD, 0.0, DAY)
+    counts = {row["verdict"]: row["total"]["count"] for row in stalls.report("start", 0.0)["stalls"]}
+    assert counts == {"GIL_VICTIM": 1, "CPU_NATIVE_GIL": 2}
