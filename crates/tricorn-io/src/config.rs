@@ -102,7 +102,7 @@ pub struct Config {
     pub profile_after: u64,
     /// The file into which is written what was found, and orders of profiles.
     pub profile: Option<Arc<OwnedFd>>,
-    /// An eventfd that is rung for such an order.
+    /// The read end of a pipe, non-blocking, into which the arbiter writes for such an order.
     pub profile_bell: Option<Arc<OwnedFd>>,
     /// Time an application call may take before it is ended; 0: as long as it likes.
     pub request_timeout: u64,

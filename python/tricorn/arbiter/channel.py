@@ -22,6 +22,8 @@ SEND_BUFFER = 4 << 20
 MOST_DESCRIPTORS = 16
 """In one message: the client's connection comes first, what is kept on disk of the request after it."""
 
+FLAGS = getattr(socket, "MSG_CMSG_CLOEXEC", 0) | socket.MSG_DONTWAIT
+
 UNREAD = 1 << 16
 
 
@@ -48,8 +50,9 @@ class Channel:
         count = 0
         while True:
             try:
-                # What else is in a message, only the cores understand; a byte of it tells it from the end.
-                some, descriptors, _, _ = socket.recv_fds(self.receiver, 1, MOST_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
+                # What else is in a message, only the cores understand; a byte of it tells it from the end. Workers
+                # share the socket, and could have made it wait.
+                some, descriptors, _, _ = socket.recv_fds(self.receiver, 1, MOST_DESCRIPTORS, FLAGS)
             except BlockingIOError:
                 return count
             if descriptors:
@@ -126,8 +129,8 @@ def _turn_away(descriptors: list[int]) -> None:
         os.close(client)
         return
     with connection, suppress(OSError):  # a client that has left needs no answer
-        connection.setblocking(False)
-        connection.sendall(_unavailable())
+        # It may be shared, too. The answer is short: a buffer that does not take it whole takes nothing.
+        connection.send(_unavailable(), socket.MSG_DONTWAIT)
         connection.shutdown(socket.SHUT_WR)
         # Closed with something unread, it would be reset, and the answer lost on its way.
-        connection.recv(UNREAD)
+        connection.recv(UNREAD, socket.MSG_DONTWAIT)

@@ -166,10 +166,8 @@ class Effects:
                 kind = kinds.pop() if len(kinds) == 1 else ""
                 self.generation.log.info("%s", self.generation.describe(workers, kind))
             case NoteStall(nr, stall):
-                try:
+                with self.processes.guard("A stall cannot be reported"):
                     self._note_stall(nr, stall)
-                except Exception:  # what is told of a worker is no reason to end the service
-                    self.generation.log.exception("A stall cannot be told (this is a defect of tricorn).")
             case CloseListeners():
                 # Not those of probes: that a worker is leaving is what they are to be told.
                 close(self.generation.listeners)

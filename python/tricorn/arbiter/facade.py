@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from signal import Signals
@@ -29,8 +30,6 @@ class Server:
     """How many workers have been started."""
     is_managing = False
     """`manage_workers` is to be called once a second."""
-    _asked: int | None = None
-    """What a hook has set `num_workers` to, until the arbiter looks."""
 
     def __init__(self, generation: Generation) -> None:
         self.begin(generation)
@@ -41,6 +40,8 @@ class Server:
         self._wake: Callable[[], object] = lambda: None
         self._post: Callable[[Event], object] = lambda event: None
         self._num_workers = generation.config.workers
+        self._asked: deque[int] = deque(maxlen=1)
+        """What a hook has set `num_workers` to, until the arbiter looks: a thread may set it at any moment."""
 
     def attach(
         self,
@@ -65,13 +66,13 @@ class Server:
     @property
     def num_workers(self) -> int:
         """How many workers are wanted. A hook, or a thread of one, may set it, with the effect of TTIN and TTOU."""
-        return self._num_workers if self._asked is None else self._asked
+        return next(iter(self._asked.copy()), self._num_workers)
 
     @num_workers.setter
     def num_workers(self, value: int) -> None:
         if value < 0:
             raise ValueError(f"num_workers is a number of workers, not {value}")
-        self._asked = value
+        self._asked.append(value)
         if self.pid == os.getpid():  # in a worker the descriptor may be another one
             self._wake()
 
@@ -80,8 +81,10 @@ class Server:
 
     def take_request(self) -> int | None:
         """The number of workers that was asked for since the last look."""
-        asked, self._asked = self._asked, None
-        return asked
+        try:
+            return self._asked.pop()
+        except IndexError:
+            return None
 
     def reload(self) -> None:
         """As HUP."""

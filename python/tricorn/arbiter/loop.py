@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from signal import Signals
 
@@ -13,12 +14,13 @@ from tricorn.arbiter.history import History
 from tricorn.arbiter.lookups import Lookups
 from tricorn.arbiter.own_time import LONGEST_WAIT, OwnTime
 from tricorn.arbiter.policy.decide import decide
-from tricorn.arbiter.policy.events import ChildExited, Resized, Signalled, Start, Tick, Told, Upgraded
+from tricorn.arbiter.policy.commands import Command
+from tricorn.arbiter.policy.events import ChildExited, Event, Resized, Signalled, Start, Tick, Told, Upgraded
 from tricorn.arbiter.policy.state import NEVER, State
 from tricorn.arbiter.quiet import Silence
 from tricorn.arbiter.renewal import Renewal
 from tricorn.arbiter.watcher import Watcher
-from tricorn.arbiter.worker_handle import WorkerHandle
+from tricorn.arbiter.worker_handle import LAST_WORDS, READ_SIZE, TooTalkative, WorkerHandle
 from tricorn.unpatched import os, select, signal
 from tricorn.workers.base import Worker
 
@@ -63,6 +65,7 @@ class Loop:
         self._effects = effects
         self._state = state
         self._time = OwnTime()
+        self._guard = effects.processes.guard
         self._watcher = Watcher(effects, self._time.now())
         self._history = History(effects, self._time.now())
         self._bulletin = Bulletin(effects)
@@ -86,18 +89,38 @@ class Loop:
                 event = self._events.popleft()
                 if isinstance(event, ChildExited):
                     self._effects.count_exit(self._state, event)
-                before = self._state
-                self._state, commands = decide(before, event, self._time.now())
-                self._effects.show(self._state)
-                if self._effects.control is not None:
-                    self._effects.control.tell(before, event, self._state, commands)
-                for command in commands:
+                for command in self._decide(event):
                     outcome = self._effects.perform(command)
                     if outcome is not None:
                         return outcome
             self._gauges.count_workers()
-            self._bulletin.look(self._state, self._time.now())
+            with self._guard("The status cannot be written"):
+                self._bulletin.look(self._state, self._time.now())
             self._wait()
+
+    def _decide(self, event: Event) -> Sequence[Command]:
+        if isinstance(event, Told):
+            with self._guard("A message of a worker has no effect"):
+                return self._take(event)
+            return ()
+        return self._take(event)
+
+    def _take(self, event: Event) -> Sequence[Command]:
+        before = self._state
+        self._state, commands = decide(before, event, self._time.now())
+        self._effects.show(self._state)
+        if self._effects.control is not None:
+            self._effects.control.tell(before, event, self._state, commands)
+        return commands
+
+    def _observe(self) -> None:
+        """What the pages of workers say."""
+        now = self._time.now()
+        with self._guard("The pages of workers cannot be read"):
+            self._events.extend(self._watcher.look(self._state, now))
+            self._history.note(now)
+            self._gauges.look(now)
+            self._events.extend(self._silence.look(self._state, now))
 
     def _wait(self) -> None:
         now, end = self._time.now(), self._state.next_deadline()
@@ -129,13 +152,10 @@ class Loop:
         for handle in handles.values():
             self._receive(handle)
         self._take_signals()
+        self._observe()
         now = self._time.now()
-        self._events.extend(self._watcher.look(self._state, now))
-        self._history.note(now)
-        self._gauges.look(now)
         self._lookups.look(now)
         self._renewal.look()
-        self._events.extend(self._silence.look(self._state, now))
         if now >= self._state.next_deadline():
             self._events.append(Tick())
         if now >= self._next_management:
@@ -166,8 +186,17 @@ class Loop:
         if Signals.SIGCHLD in numbers:
             self._reap()
 
-    def _receive(self, handle: WorkerHandle) -> None:
-        self._events.extend(Told(handle.nr, message) for message in handle.receive())
+    def _receive(self, handle: WorkerHandle, most: int = READ_SIZE) -> None:
+        with self._guard("The messages of a worker cannot be read"):
+            try:
+                messages = handle.receive(self._time.now(), most)
+            except TooTalkative:
+                text = "Worker (pid:%d) sends more messages than the arbiter can read: it is killed."
+                self._effects.generation.log.error(text, handle.pid)
+                handle.close()
+                handle.send(Signals.SIGKILL)
+                return
+            self._events.extend(Told(handle.nr, message) for message in messages)
 
     def _reap(self) -> None:
         effects = self._effects
@@ -179,7 +208,7 @@ class Loop:
                         effects.control.listener.bound.take_name_back()
                     self._events.append(Upgraded(None))
             elif isinstance(who, WorkerHandle):
-                self._receive(who)  # its last words come before its death
+                self._receive(who, LAST_WORDS)  # they come before its death
                 effects.processes.remove(who)
                 hooks.may(effects.generation, "child_exit", effects.server, who.worker)
                 self._events.append(event)

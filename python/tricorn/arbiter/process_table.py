@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from signal import Signals
 from typing import NamedTuple
 
+from tricorn import workers
 from tricorn.arbiter import hooks, reuse_port
 from tricorn.arbiter.channel import SharedChannel
 from tricorn.arbiter.facade import Server
 from tricorn.arbiter.generation import Generation
+from tricorn.arbiter.guard import Guard
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.policy.commands import Spawn
 from tricorn.arbiter.policy.events import ChildExited, Spawned, SpawnFailed
 from tricorn.arbiter.routes import Routes
 from tricorn.arbiter.sockets import Listener
 from tricorn.arbiter.worker_handle import WorkerHandle, fork, open_bell, open_file
+from tricorn.errors import ExitCode
 from tricorn.metrics.application import AppMetrics
 from tricorn.metrics.scoreboard import Ledger, Scoreboard
-from tricorn.unpatched import os
+from tricorn.unpatched import os, time
 from tricorn.workers.base import Worker
+from tricorn.workers.messages import BootFailed, encode
 from tricorn.workers.once import Once
 from tricorn.workers.spec import WorkerFds, WorkerSpec
 
@@ -36,13 +42,23 @@ class Files(NamedTuple):
 
     stacks: int
     profile: int
-    profile_bell: int
-    """An eventfd that is rung for an order in the file."""
+    bell_reader: int
+    bell_writer: int
+    """Written to for an order in the file of profiles."""
 
     def close(self) -> None:
         for file in self:
-            if file >= 0:
-                os.close(file)
+            _close(file)
+
+    def of_arbiter(self) -> Files:
+        """Without the end of the bell that is the worker's."""
+        _close(self.bell_reader)
+        return self._replace(bell_reader=-1)
+
+    def of_worker(self) -> Files:
+        """Without the end of the bell that is the arbiter's."""
+        _close(self.bell_writer)
+        return self._replace(bell_writer=-1)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -63,8 +79,11 @@ class ProcessTable:
     routes: Routes = field(default_factory=Routes)
     handles: dict[int, WorkerHandle] = field(default_factory=dict)
     once: Once = field(default_factory=Once)
+    guard: Guard = field(init=False)
+    """Around all that a worker has written or sent."""
 
     def __post_init__(self) -> None:
+        self.guard = Guard(lambda: self.server.log, time.monotonic)
         self.life, writer = os.pipe()
         self.private = [*self.private, writer]
         self.ledger = Ledger(self.shared.ledger)
@@ -85,7 +104,12 @@ class ProcessTable:
         number = pages.take() if pages is not None else None
         if pages is None or number is None:
             return SpawnFailed(command.nr, "too many workers are still leaving")
-        worker = self._make(command, generation, pages, number)
+        try:
+            worker = self._make(command, generation, pages, number)
+        except (Exception, SystemExit):  # a class of the user's
+            pages.give_back(number)
+            generation.log.exception("Exception in the worker class %s", workers.dotted(generation.worker_class))
+            return SpawnFailed(command.nr, "the worker class failed")
         if not hooks.may(generation, "pre_fork", self.server, worker):
             # gunicorn's arbiter ends here. A configuration that never worked is refused; one that did goes on serving.
             if not command.proven:
@@ -95,7 +119,7 @@ class ProcessTable:
         # What stands in a buffer at the fork would be written by both.
         sys.stdout.flush()
         sys.stderr.flush()
-        files = Files(open_file("stacks"), open_file("profile"), open_bell())
+        files = Files(open_file("stacks"), open_file("profile"), *open_bell())
         try:
             forked = fork(self.signals)
         except OSError as error:
@@ -103,13 +127,25 @@ class ProcessTable:
             files.close()
             return SpawnFailed(command.nr, error.strerror or str(error))
         if forked.pid == 0:
-            for listener in others:
-                listener.socket.close()
-            self._after_fork(worker, generation, forked.messages, files)
+            with only_worker(forked.messages):
+                for listener in others:
+                    listener.socket.close()
+                self._after_fork(worker, generation, forked.messages, files)
             return worker
         self.ledger.spawned()
         worker.pid = forked.pid
-        handle = WorkerHandle(command.nr, worker, forked.pid, forked.messages, pages, number, *files)
+        files = files.of_arbiter()
+        handle = WorkerHandle(
+            command.nr,
+            worker,
+            forked.pid,
+            forked.messages,
+            pages,
+            number,
+            stacks=files.stacks,
+            profile=files.profile,
+            profile_bell=files.bell_writer,
+        )
         self.handles[command.nr] = handle
         return Spawned(command.nr, forked.pid, int.from_bytes(os.urandom(4), "big") / 2**32)
 
@@ -146,6 +182,7 @@ class ProcessTable:
         """In the child: closes what is the arbiter's, takes what is the worker's."""
         for handle in self.handles.values():
             handle.forget()
+        files = files.of_worker()
         for descriptor in self.private:
             os.close(descriptor)
         self.release()
@@ -166,7 +203,7 @@ class ProcessTable:
                 refuse_newcomers=partial(reuse_port.refuse_newcomers, own),
                 stacks=files.stacks,
                 profile=files.profile,
-                profile_bell=files.profile_bell,
+                profile_bell=files.bell_reader,
             )
         )
 
@@ -195,16 +232,19 @@ class ProcessTable:
             if handle is None:
                 gone.append((pid, None))  # a successor; as process 1 of a container, other people's orphans too
                 continue
-            event = ChildExited(handle.nr, os.waitstatus_to_exitcode(status), _serving(handle))
-            gone.append((handle, event))
+            serving: tuple[str, ...] = ()
+            with self.guard("The requests of a worker that has ended cannot be read"):
+                serving = _serving(handle)
+            gone.append((handle, ChildExited(handle.nr, os.waitstatus_to_exitcode(status), serving)))
 
     def remove(self, handle: WorkerHandle) -> None:
         handle.forget()
         del self.handles[handle.nr]
-        self.ledger.bury(Scoreboard(handle.pages.page(handle.page)))
-        self.routes.bury(handle.worker.slot)
-        if self.app_metrics is not None:
-            self.app_metrics.bury(handle.worker.slot)
+        with self.guard("The figures of a worker that has ended cannot be read"):
+            self.ledger.bury(Scoreboard(handle.pages.page(handle.page)))
+            self.routes.bury(handle.worker.slot)
+            if self.app_metrics is not None:
+                self.app_metrics.bury(handle.worker.slot)
         handle.pages.give_back(handle.page)
         if self.handles and not any(each.worker.spec.hands_over for each in self.handles.values()):
             self.turn_away()
@@ -218,6 +258,27 @@ class ProcessTable:
         count = self.shared.channel.turn_away() if self.shared.channel is not None else 0
         if count:
             self.server.log.warning("Requests answered with 503, since no worker was left to take them: %d", count)
+
+
+@contextmanager
+def only_worker(messages: int) -> Iterator[None]:
+    """In a new worker: an exception ends this process here, and the arbiter is told why.
+
+    Above it on the stack is the arbiter's loop, whose clean-up would remove the files of the server that runs.
+    """
+    try:
+        yield
+    except BaseException as error:
+        reason = f"{type(error).__name__}: {error}"
+        with suppress(OSError):
+            os.write(messages, encode(BootFailed(ExitCode.WORKER_BOOT, reason)))
+        traceback.print_exc()
+        os._exit(ExitCode.WORKER_BOOT)
+
+
+def _close(file: int) -> None:
+    if file >= 0:
+        os.close(file)
 
 
 def _serving(handle: WorkerHandle) -> tuple[str, ...]:

@@ -92,12 +92,19 @@ def run(sources: Sources, loaded: Loaded, make_application: MakeApplication, ser
         processes = ProcessTable(server, SIGNALS, private, SharedChannel(open_channel()), release, app_metrics)
         return _serve(Effects(generations, processes, upgrade, pidfiles, notifier, control), wakeup)
     except TricornError:
+        if not _is_arbiter(server):
+            raise
         pidfiles.unlink()
         if control is not None:
             control.close()
         generation.close()
         generation.remove_files()
         raise
+
+
+def _is_arbiter(server: Server) -> bool:
+    """A process that was forked from it must not remove its files."""
+    return server.pid == os.getpid()
 
 
 def _control(generation: Generation, *, environ: Mapping[str, str], is_successor: bool) -> ControlListener | None:
@@ -161,11 +168,13 @@ def _serve(effects: Effects, wakeup: Wakeup) -> int:
     try:
         outcome = Loop(effects, State(generation.config.workers, generation.policy), wakeup).run()
     except Exception:
-        with suppress(Exception):
-            effects.abort()
+        if _is_arbiter(effects.server):
+            with suppress(Exception):
+                effects.abort()
         raise
     except BaseException:  # SystemExit, gunicorn's HaltServer: a hook wants the server to end
-        effects.quit()
+        if _is_arbiter(effects.server):
+            effects.quit()
         raise
     if isinstance(outcome, Finished):
         return effects.leave(outcome.code)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tricorn.arbiter.allowance import Allowance
 from tricorn.arbiter.pages import Pages
 from tricorn.metrics.scoreboard import RunningRequest, Scoreboard, Snapshot
 from tricorn.record import Record
@@ -16,7 +17,10 @@ from tricorn.workers import waiting, watch
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import Decoder, Libraries, Message, Ready
 
-READ_SIZE = 4096
+READ_SIZE = 16 << 10
+"""Bytes that are read of a worker in one turn of the loop; the pipe holds the rest."""
+LAST_WORDS = 1 << 20
+"""Bytes that are read of a worker that has ended: as many as a pipe can hold (fs.pipe-max-size)."""
 
 Cancelled = Literal["told", "ended", "over"]
 """What became of a call that was to be cancelled: told to end, ended before, or told or answered before."""
@@ -38,29 +42,38 @@ class WorkerHandle:
     profile: int = -1
     """A file into which it writes what its slow requests did, and profiles; -1 where there is none."""
     profile_bell: int = -1
-    """An eventfd on which its sampler waits for orders."""
+    """The write end of a pipe at which its sampler waits for orders.
+
+    A pipe, whose ends have flags of their own: of an eventfd a worker could make the arbiter's writes wait.
+    """
     profiled: int = 0
     """The number of the last order."""
     decoder: Decoder = field(default_factory=Decoder)
+    allowance: Allowance = field(default_factory=Allowance)
     open: bool = True
     kind: str = ""
     """The worker's class, once it serves."""
     libraries: Mapping[str, str] = field(default_factory=dict)
     """Versions of C libraries in it."""
 
-    def receive(self) -> list[Message]:
-        """What the worker has said since; closes the pipe at its end."""
+    def receive(self, now: float, most: int = READ_SIZE) -> list[Message]:
+        """What the worker has said since, of at most so many bytes; closes the pipe at its end.
+
+        Raises TooTalkative if it has sent more than its allowance.
+        """
         messages: list[Message] = []
-        while self.open:
+        size = 0
+        while self.open and size < most:
             try:
-                data = os.read(self.messages, READ_SIZE)
+                data = os.read(self.messages, most - size)
             except BlockingIOError:
                 break
             if not data:
                 self.close()
-                messages += self.decoder.close()
-                break
-            messages += self.decoder.feed(data)
+            messages += self.decoder.feed(data) if data else self.decoder.close()
+            size += len(data)
+        if not self.allowance.take(size, len(messages), now):
+            raise TooTalkative
         for message in messages:
             if isinstance(message, Ready):
                 self.kind = message.kind
@@ -133,8 +146,8 @@ class WorkerHandle:
         self.profiled = now  # no two orders have the same
         words = (now, now + round(seconds * 1e9), round(1e9 / max(1, rate)), most, now)
         os.pwrite(self.profile, b"".join(word.to_bytes(8, sys.byteorder) for word in words), ORDER)
-        with suppress(BlockingIOError):  # it is rung
-            os.eventfd_write(self.profile_bell, 1)
+        with suppress(OSError):  # full: it is rung; broken: its sampler is gone
+            os.write(self.profile_bell, b"p")
 
     def told_profile(self) -> bytes:
         """What its sampler has written for the last order, which may go on; empty: nothing."""
@@ -193,14 +206,19 @@ def open_file(name: str) -> int:
         return -1
 
 
-def open_bell() -> int:
-    """An eventfd; -1 where the system has none."""
-    if not hasattr(os, "eventfd"):
-        return -1
+def open_bell() -> tuple[int, int]:
+    """A pipe: the end that waits, and the one that rings. (-1, -1) if there are no descriptors left."""
     try:
-        return os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        reader, writer = os.pipe()
     except OSError:
-        return -1
+        return -1, -1
+    for end in (reader, writer):
+        os.set_blocking(end, False)
+    return reader, writer
+
+
+class TooTalkative(Exception):
+    """A worker has sent more than the arbiter is ready to read."""
 
 
 class Forked(Record):

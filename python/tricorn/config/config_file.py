@@ -120,10 +120,17 @@ def undone_on_failure(location: Location | None) -> Iterator[None]:
         else:
             sys.modules[name] = module
         sys.path[:] = path
-        if os.environ != environ:
-            os.environ.clear()
-            os.environ.update(environ)
+        _put_back(environ)
         raise
+
+
+def _put_back(environ: Mapping[str, str]) -> None:
+    """One by one: threads of hooks find every variable that was there before, at any moment."""
+    for name in os.environ.keys() - environ.keys():
+        os.environ.pop(name, None)
+    for name, value in environ.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
 
 
 def _execute(location: Location, path: str) -> tuple[Mapping[str, Any], str]:

@@ -35,6 +35,9 @@ TEXT_BYTES = 2048
 SUBJECT_BYTES = 512
 LINE_BYTES = 4096
 """What is longer was not written by a worker's own hand."""
+MOST_DIGITS = 18
+MOST_STATUS = 255
+"""Of a process that exits."""
 STACK_LINES = 200
 """faulthandler itself stops at a hundred frames."""
 
@@ -187,12 +190,12 @@ class Decoder:
             return []
         before: list[Message] = self._end_loose()
         match line.split(b" ", 4):
-            case [b"stuck", limit, slot, age, request] if slot.isdigit() and age.isdigit() and limit in _LIMITS:
+            case [b"stuck", limit, slot, age, request] if _is_number(slot) and _is_number(age) and limit in _LIMITS:
                 # Of a block without an end (the pipe was full) at least the beginning is told.
                 before += self._end_stuck()
                 self._stuck = Stuck(_LIMITS[limit], int(slot), int(age) / 1000, _text(request), ())
                 return before
-            case [b"stuck-end", slot] if slot.isdigit():
+            case [b"stuck-end", slot] if _is_number(slot):
                 return before + self._end_stuck()
         message = _decode(line)
         return before if message is None else [*before, message]
@@ -240,7 +243,7 @@ def _decode(line: bytes) -> Message | None:
     match line.split(b" ", 2):
         case [b"ready" | b"stand-in" as word, kind]:
             return Ready(stand_in=word == b"stand-in", kind=_text(kind))
-        case [b"boot-failed", code, reason] if code.isdigit():
+        case [b"boot-failed", code, reason] if _is_number(code) and int(code) <= MOST_STATUS:
             return BootFailed(int(code), _text(reason))
     return None
 
@@ -251,6 +254,11 @@ def _libraries(data: bytes) -> Libraries | None:
         return None
     versions = {name[:64]: version[:64] for name, version in found.items() if isinstance(version, str)}
     return Libraries({name: version for name, version in versions.items() if version.isprintable()})
+
+
+def _is_number(digits: bytes) -> bool:
+    """Whether it is one that fits into 64 bits: a longer one is more than a float, or int() itself, can take."""
+    return digits.isdigit() and len(digits) <= MOST_DIGITS
 
 
 def _text(raw: bytes) -> str:

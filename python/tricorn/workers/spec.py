@@ -79,7 +79,7 @@ class WorkerFds(Record):
     profile: int = -1
     """A file for what its slow requests did, and profiles, which the arbiter reads (`arbiter.control.slow`)."""
     profile_bell: int = -1
-    """An eventfd on which its sampler waits for orders."""
+    """The read end of a pipe at which its sampler waits for orders."""
 
     def has_no_arbiter(self) -> bool:
         """Whether the arbiter's end of `life` is closed."""

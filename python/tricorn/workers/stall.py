@@ -24,10 +24,12 @@ class Native(Record):
     """What of native code was on the stack; empty: not known."""
 
     library: str = ""
-    path: str = ""
+    version: str = ""
+    """The library's, as its file is called."""
     function: str = ""
-    extension: str = ""
-    """The file of the module for Python that has called into the library."""
+    package: str = ""
+    """The installed package that it belongs to, or that has called into it."""
+    package_version: str = ""
     call: str = ""
     """The system call."""
     peer: str = ""
@@ -116,7 +118,7 @@ def parse(data: bytes) -> Stall | None:
         return None
     verdict = _text(found, "verdict")
     place = Place(_text(found, "file"), int(_number(found, "line")), _text(found, "function"), _text(found, "source"))
-    names = "library", "library_path", "c_function", "extension", "call", "peer"
+    names = "library", "library_version", "c_function", "package", "package_version", "call", "peer"
     return Stall(
         duration=_number(found, "duration"),
         added=_number(found, "added"),

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from tricorn._core import Core
 from tricorn.arbiter import pages as arbiter_pages
+from tricorn.arbiter.allowance import BURST
 from tricorn.arbiter.pages import Pages
-from tricorn.arbiter.worker_handle import WorkerHandle, open_bell, open_file
+from tricorn.arbiter.worker_handle import LAST_WORDS, READ_SIZE, TooTalkative, WorkerHandle, open_bell, open_file
 from tricorn.workers.messages import BootFailed, Ready
 
 from tests.harness.core import OPTIONS, PAGE
@@ -28,11 +29,11 @@ def pair() -> tuple[WorkerHandle, int]:
 
 def test_messages_arrive_however_they_are_cut() -> None:
     handle, worker = pair()
-    assert handle.receive() == []
+    assert handle.receive(0.0) == []
     os.write(worker, b"rea")
-    assert handle.receive() == []
+    assert handle.receive(0.0) == []
     os.write(worker, b"dy gevent\nboot-failed 3 no luck\n")
-    assert handle.receive() == [Ready(kind="gevent"), BootFailed(3, "no luck")]
+    assert handle.receive(0.0) == [Ready(kind="gevent"), BootFailed(3, "no luck")]
     assert handle.kind == "gevent"
     os.close(worker)
     handle.close()
@@ -42,9 +43,29 @@ def test_last_words_are_heard_and_the_pipe_closed() -> None:
     handle, worker = pair()
     os.write(worker, b"ready sync\n")
     os.close(worker)
-    assert handle.receive() == [Ready(kind="sync")]
+    assert handle.receive(0.0) == [Ready(kind="sync")]
     assert not handle.open
-    assert handle.receive() == []
+    assert handle.receive(0.0) == []
+    handle.close()
+
+
+def test_a_turn_reads_a_bounded_part_of_what_a_worker_sends() -> None:
+    handle, worker = pair()
+    os.write(worker, b"parted\n" * 9000)
+    assert len(handle.receive(0.0)) <= READ_SIZE / len(b"parted\n")
+    assert len(handle.receive(0.0, LAST_WORDS)) > READ_SIZE / len(b"parted\n"), "the last words are read whole"
+    os.close(worker)
+    handle.close()
+
+
+def test_a_worker_that_sends_without_end_is_found_out() -> None:
+    handle, worker = pair()
+    with pytest.raises(TooTalkative):
+        for _ in range(BURST):
+            os.write(worker, b"parted\n")
+            handle.receive(0.0)
+    handle.receive(1.0)
+    os.close(worker)
     handle.close()
 
 
@@ -121,7 +142,7 @@ class TestReports:
         handle, worker = pair()
         os.close(worker)
         handle.close()
-        handle.profile, handle.profile_bell = open_file("test"), open_bell()
+        handle.profile = open_file("test")
         return handle
 
     @staticmethod
@@ -140,8 +161,9 @@ class TestReports:
 
     def test_a_profile_counts_if_it_is_of_the_last_order(self) -> None:
         handle = self.handle()
+        sampler, handle.profile_bell = open_bell()
         handle.order_profile(2.0, 100, 5000)
-        assert os.eventfd_read(handle.profile_bell) == 1
+        assert len(os.read(sampler, 10)) == 1
         number, end, interval, most, again = (
             int.from_bytes(os.pread(handle.profile, 8, 128 + 8 * word), sys.byteorder) for word in range(5)
         )
@@ -151,5 +173,7 @@ class TestReports:
         assert handle.told_profile() == b"seen"
         handle.order_profile(1.0, 100, 5000)
         assert handle.told_profile() == b"", "of the order before"
+        os.close(sampler)
+        handle.order_profile(1.0, 100, 5000)
         handle.forget()
         handle.order_profile(1.0, 100, 5000)

@@ -3,6 +3,7 @@
 //! A look takes tens of milliseconds, and the first one reads symbols from disk: the monitor has deadlines to keep. The thread is made
 //! for the first look. What it reads it asks the kernel for (`tricorn-doctor`), so that it waits neither for the GIL nor for the
 //! thread that it looks at.
+use super::packages::{Origin, Packages};
 use crate::clock::{self, MILLI};
 use crate::sys::halt::Halter;
 use crate::sys::signals::{self, ThreadId};
@@ -53,6 +54,8 @@ pub(super) struct Finding {
     pub pool: Option<PoolWait>,
     /// It was at another callback, greenlet or request than at the beginning: no call of them holds up the others.
     pub turns: bool,
+    /// Of the library that it is in.
+    pub origin: Origin,
 }
 
 /// A request, and its thread.
@@ -136,7 +139,8 @@ fn start(means: Means) -> Option<(Sender<Order>, Receiver<Answer>)> {
     let (outbox, found) = channel();
     let run = move || {
         signals::block_others();
-        let mut looker = Looker { doctor: Err(String::new()), depth: Depth::of(&means), means };
+        let mut looker =
+            Looker { doctor: Err(String::new()), depth: Depth::of(&means), means, packages: Packages::default() };
         for order in &inbox {
             if looker.follow(order).into_iter().any(|answer| outbox.send(answer).is_err()) {
                 return;
@@ -153,6 +157,7 @@ struct Looker {
     /// Or why there is none.
     doctor: Result<Doctor, String>,
     depth: Depth,
+    packages: Packages,
 }
 
 /// Whether threads may be halted.
@@ -188,7 +193,7 @@ impl Looker {
             (Err(_), Order::Census(_)) => return Vec::new(),
         };
         match order {
-            Order::Look(threads) => examine(doctor, &self.depth, &self.means.sites, &threads),
+            Order::Look(threads) => examine(doctor, &self.depth, &self.means.sites, &mut self.packages, &threads),
             Order::Census(requests) => vec![Answer::Census(census(doctor, &self.means.sites, &requests))],
         }
     }
@@ -201,13 +206,29 @@ fn unseen(threads: &[(u64, ThreadId)], why: &str) -> Vec<Answer> {
     let (at, missing) = (clock::now(), why.to_owned());
     let finding = |&(number, thread): &(u64, ThreadId)| {
         let (thread, source, missing) = (Thread::unseen(thread as u32, why), String::new(), missing.clone());
-        let finding = Finding { number, thread, holder: None, source, missing, at, pool: None, turns: false };
+        let finding = Finding {
+            number,
+            thread,
+            holder: None,
+            source,
+            missing,
+            at,
+            pool: None,
+            turns: false,
+            origin: Origin::default(),
+        };
         Answer::Found(Box::new(finding))
     };
     threads.iter().map(finding).collect()
 }
 
-fn examine(doctor: &mut Doctor, depth: &Depth, sites: &[WaitSite], threads: &[(u64, ThreadId)]) -> Vec<Answer> {
+fn examine(
+    doctor: &mut Doctor,
+    depth: &Depth,
+    sites: &[WaitSite],
+    packages: &mut Packages,
+    threads: &[(u64, ThreadId)],
+) -> Vec<Answer> {
     let tids: Vec<u32> = threads.iter().map(|(_, thread)| *thread as u32).collect();
     let mut before = nestings(doctor, &tids);
     let mut turns = vec![false; tids.len()];
@@ -251,6 +272,7 @@ fn examine(doctor: &mut Doctor, depth: &Depth, sites: &[WaitSite], threads: &[(u
             at,
             pool: waits_in(sites, &thread.python),
             turns: turns[index],
+            origin: packages.origin(&holder.as_deref().unwrap_or(&thread).native),
             holder,
             thread,
         })));

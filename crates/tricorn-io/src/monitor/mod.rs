@@ -14,6 +14,7 @@ mod diagnosis;
 mod examiner;
 mod life;
 mod orphan;
+mod packages;
 mod sampler;
 mod saturation;
 mod slicer;

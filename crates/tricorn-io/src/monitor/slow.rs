@@ -216,7 +216,17 @@ mod tests {
 
         fn finds(&mut self, number: u64, at: u64) {
             let (thread, source, missing) = (thread(), "query()".to_owned(), String::new());
-            let finding = Finding { number, thread, holder: None, source, missing, at, pool: None, turns: false };
+            let finding = Finding {
+                number,
+                thread,
+                holder: None,
+                source,
+                missing,
+                at,
+                pool: None,
+                turns: false,
+                origin: Default::default(),
+            };
             self.slow.found(finding);
         }
     }

@@ -89,6 +89,7 @@ pub(super) fn record(held: Held<'_>, finding: &Finding, most: usize) -> Map<Stri
     let place = blamed.application.as_ref();
     let library = blamed.native.library.as_ref();
     let call = blamed.call.as_ref();
+    let package = finding.origin.package.as_ref();
     let peer = call.and_then(|call| call.descriptors.first()).map_or("", |descriptor| &descriptor.what);
     let fields = [
         ("duration", seconds(held.length).into()),
@@ -104,9 +105,10 @@ pub(super) fn record(held: Held<'_>, finding: &Finding, most: usize) -> Map<Stri
         ("function", text(place.map_or("", |frame| &frame.function))),
         ("source", text(&finding.source)),
         ("library", text(library.map_or("", |library| &library.name))),
-        ("library_path", text(library.map_or("", |library| &library.path))),
+        ("library_version", text(&finding.origin.version)),
+        ("package", text(package.map_or("", |package| &package.name))),
+        ("package_version", text(package.map_or("", |package| &package.version))),
         ("c_function", text(library.and_then(|library| library.function.as_deref()).unwrap_or_default())),
-        ("extension", text(extension(blamed))),
         ("call", text(call.map_or("", |call| &call.name))),
         ("peer", text(peer)),
         ("request", text(held.request.0)),
@@ -121,12 +123,6 @@ pub(super) fn record(held: Held<'_>, finding: &Finding, most: usize) -> Map<Stri
 /// The verdict of a wait for room in a pool, and those that it is more exact than.
 pub(super) const POOL_WAIT: &str = "POOL_WAIT";
 const WAITS: [Verdict; 2] = [Verdict::LockWait, Verdict::BlockedSyscall];
-
-/// The module for Python that has called into the library: its package is what the application imports.
-fn extension(thread: &Thread) -> &str {
-    let is_module = |path: &str| path.contains(".cpython-") || path.contains(".abi3.");
-    thread.native.frames.iter().map(|frame| frame.path.as_str()).find(|path| is_module(path)).unwrap_or_default()
-}
 
 /// What the look says of the thread, and where it leaves that open, what the whole time says: a look is short, and the kernel counts
 /// the wait for a processor when it is over. A thread that mostly wanted one may have had it just while it was looked at.
@@ -174,7 +170,8 @@ pub(super) fn cut(text: &str, most: usize) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use tricorn_doctor::{Library, Native, NativeFrame, PyFrame, ThreadGil};
+    use crate::monitor::packages::Origin;
+    use tricorn_doctor::{Library, Native, PyFrame, ThreadGil};
 
     pub fn thread() -> Thread {
         Thread {
@@ -245,7 +242,17 @@ pub(super) mod tests {
         for (verdict, told) in [(Verdict::LockWait, "POOL_WAIT"), (Verdict::GilVictim, "GIL_VICTIM")] {
             let thread = Thread { verdict, ..thread() };
             let (source, missing, pool) = (String::new(), String::new(), pool.clone());
-            let finding = Finding { number: 1, thread, holder: None, source, missing, at: 0, pool, turns: false };
+            let finding = Finding {
+                number: 1,
+                thread,
+                holder: None,
+                source,
+                missing,
+                at: 0,
+                pool,
+                turns: false,
+                origin: Origin::default(),
+            };
             let shares = Shares::new(0.0, 0.0);
             let held = Held { length: SECOND, told: 0, ongoing: false, request: ("", true), delayed: 0, shares };
             let record = record(held, &finding, 700);
@@ -298,7 +305,17 @@ pub(super) mod tests {
         let site = PyFrame { file: long.clone(), function: long.clone(), line: 1 };
         let pool = Some(PoolWait { pool: long.clone(), size: long.clone(), site, line: None });
         let (source, missing) = (long.clone(), long.clone());
-        let finding = Finding { number: 1, thread: seen, holder: None, source, missing, at: 0, pool, turns: false };
+        let finding = Finding {
+            number: 1,
+            thread: seen,
+            holder: None,
+            source,
+            missing,
+            at: 0,
+            pool,
+            turns: false,
+            origin: Origin::default(),
+        };
         let (shares, request) = (Shares::new(1.0, 1.0), (long.as_str(), true));
         let held = Held { length: SECOND, told: 0, ongoing: false, request, delayed: 0, shares };
         let line = line(held, &finding);
@@ -306,16 +323,5 @@ pub(super) mod tests {
         assert_eq!(line.iter().filter(|&&byte| byte == b'\n').count(), 1);
         let record: Value = serde_json::from_slice(&line[b"stall ".len()..]).expect("JSON");
         assert_eq!((&record["line"], &record["queued"]), (&0.into(), &0.0.into()));
-    }
-
-    #[test]
-    fn the_module_that_calls_into_the_library_is_told() {
-        let mut seen = thread();
-        let frame =
-            |path: &str| NativeFrame { address: 0, path: path.into(), function: None, offset: 0, certain: true };
-        seen.native.frames =
-            vec![frame("/libc.so"), frame("/l.so"), frame("/p/cimpl.cpython-311.so"), frame("/x.abi3.so")];
-        assert_eq!(extension(&seen), "/p/cimpl.cpython-311.so");
-        assert_eq!(extension(&thread()), "");
     }
 }

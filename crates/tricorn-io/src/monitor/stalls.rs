@@ -300,6 +300,7 @@ mod tests {
                 at,
                 pool: None,
                 turns: self.turns,
+                origin: Default::default(),
             });
         }
 

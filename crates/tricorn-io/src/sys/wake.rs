@@ -57,11 +57,6 @@ impl Alarm {
         Ok(Alarm { fd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)? })
     }
 
-    /// One that others have made, and ring, too.
-    pub fn of(fd: BorrowedFd<'_>) -> io::Result<Alarm> {
-        Ok(Alarm { fd: io::fcntl_dupfd_cloexec(fd, 0)? })
-    }
-
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }

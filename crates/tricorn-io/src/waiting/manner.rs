@@ -75,7 +75,7 @@ impl Waiting {
             (Manner::Threads, Slots::all(config.threads), kick.clone(), Entrance::of_threads(poller.clone()))
         };
         let after = if config.profile.is_some() { config.profile_after } else { 0 };
-        let sampling = Sampling::new(after, config.profile_bell.as_deref())?;
+        let sampling = Sampling::new(after)?;
         Ok(Waiting {
             config,
             board,

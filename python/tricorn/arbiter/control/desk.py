@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tricorn.arbiter.control.listener import Client, ControlListener, Peer
+from tricorn.arbiter.control.listener import Client, ControlListener
 from tricorn.arbiter.policy.commands import Command
 from tricorn.arbiter.policy.events import Asked, ClientGone, Event
 from tricorn.arbiter.policy.state import State
 from tricorn.record import Record
-from tricorn.unpatched import os, time
+from tricorn.unpatched import time
 
 if TYPE_CHECKING:
     from tricorn.arbiter.control.session import Broken, Request
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, object]
 
+DEFECT = "This is a defect of tricorn: the server's log says more."
 MOST_LOGGED = 200
 SLICE = 0.0005
 """Seconds of a turn after which no other request is taken: the loop looks at the workers before."""
@@ -73,19 +74,26 @@ class Desk:
     def tell_stacks(self, ticket: int, handles: Sequence[WorkerHandle]) -> None:
         from tricorn.arbiter.control.stacks import stacks
 
-        self.answer(ticket, {"ok": True, "result": stacks(handles)})
+        self._conclude(ticket, lambda: {"ok": True, "result": stacks(handles)})
 
     def tell_profile(self, ticket: int, nrs: Sequence[int]) -> None:
         from tricorn.arbiter.control import profile
 
-        self.answer(ticket, {"ok": True, "result": profile.answer(self._effects.processes.handles, nrs)})
+        handles = self._effects.processes.handles
+        self._conclude(ticket, lambda: {"ok": True, "result": profile.answer(handles, nrs)})
 
     def tell_cancelled(self, ticket: int, handle: WorkerHandle | None) -> None:
         from tricorn.arbiter.control.cancel import answer
 
         # Taken in any case: an order must not stay when its client has left.
-        became = None if handle is None else handle.take_cancelled()
-        self.answer(ticket, answer(handle, became))
+        self._conclude(ticket, lambda: answer(handle, None if handle is None else handle.take_cancelled()))
+
+    def _conclude(self, ticket: int, make: Callable[[], Json]) -> None:
+        """Answers with what is made of a worker's own words."""
+        answer: Json = {"ok": False, "kind": "failed", "error": DEFECT}
+        with self._effects.processes.guard("A control request has no answer"):
+            answer = make()
+        self.answer(ticket, answer)
 
     def announce(self, happening: Json) -> None:
         """To the clients that follow."""
@@ -115,8 +123,7 @@ class Desk:
 
             self._effects.generation.log.exception("A control request has no answer (this is a defect of tricorn).")
             if not isinstance(request, Broken):
-                sentence = "This is a defect of tricorn: the server's log says more."
-                self._send(client, request, {"ok": False, "kind": "failed", "error": sentence})
+                self._send(client, request, {"ok": False, "kind": "failed", "error": DEFECT})
         return None
 
     def _take(self, client: Client, request: Request | Broken, state: State, now: float) -> Asked | None:
@@ -188,7 +195,7 @@ class Desk:
         from tricorn.arbiter.control.words import Refusal
 
         generation = self._effects.generation
-        if generation.config.control_read_only and not _may_act(client.peer):
+        if generation.config.control_read_only and not client.peer.is_owner:
             told = f"Control: {client.peer} asks: {_described(request)}"
             generation.log.warning("%s; denied (control_read_only)", told)
             raise Refusal("denied", f"{client.peer} may only look (control_read_only).")
@@ -248,10 +255,6 @@ class Desk:
         if reason := report.ailment(state):
             raise Refusal("refused", reason)
         return {"healthy": True}
-
-
-def _may_act(peer: Peer) -> bool:
-    return peer.uid in (0, os.geteuid())
 
 
 def _described(request: Request) -> str:

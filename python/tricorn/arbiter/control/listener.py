@@ -1,6 +1,7 @@
 """Accepts clients, reads from them, writes to them, and keeps the limits. Never waits for one.
 
-A client is read from only when everything it was sent is gone: one that does not read its answers gets none more.
+A client is read from only when it was answered: one that sends requests without end, or does not read its answers,
+waits itself, and costs no memory.
 """
 
 from __future__ import annotations
@@ -14,12 +15,18 @@ from typing import TYPE_CHECKING
 from tricorn.arbiter.control.place import Bound
 from tricorn.arbiter.policy.state import NEVER
 from tricorn.record import Record
-from tricorn.unpatched import select, socket
+from tricorn.unpatched import os, select, socket
 
 if TYPE_CHECKING:
     from tricorn.arbiter.control.session import Broken, Request, Session
 
 MOST_CLIENTS = 8
+MOST_OF_OTHERS = 6
+"""Of users that are neither root nor the server's: the rest is kept for those two."""
+MOST_OF_ANOTHER = 2
+"""Of each of them."""
+MOST_WAITS = 8
+"""Answers that come later, of one client: with so many to come it is not read."""
 MOST_UNSENT = 1 << 20
 """Bytes that wait for one client; with more it is dropped."""
 SILENCE = 300.0
@@ -34,6 +41,11 @@ class Peer(Record):
     uid: int = -1
     pid: int = -1
 
+    @property
+    def is_owner(self) -> bool:
+        """Root, or the server's own user."""
+        return self.uid in (0, os.geteuid())
+
     def __str__(self) -> str:
         return f"uid {self.uid} (pid {self.pid})"
 
@@ -41,10 +53,10 @@ class Peer(Record):
 class Client:
     """Not made by `dataclass`, which compiles methods when it is imported: every start would wait for that."""
 
-    def __init__(self, number: int, sock: socket.socket, session: Session, now: float) -> None:
+    def __init__(self, number: int, sock: socket.socket, peer: Peer, session: Session, now: float) -> None:
         self.number = number
         self.socket = sock
-        self.peer = _peer(sock)
+        self.peer = peer
         self.session = session
         self.heard = now
         """When it last said something, or took something."""
@@ -59,6 +71,18 @@ class Client:
         """What was read may have another request."""
         self.ending = False
         """It is closed when it has been sent what there is for it."""
+
+    @property
+    def is_ready(self) -> bool:
+        """For another request."""
+        return not self.unsent and not self.ending and self.waits < MOST_WAITS
+
+    @property
+    def interest(self) -> int:
+        """For poll(2). What it has sent already comes first; until then only its end is noticed."""
+        if self.unsent or self.ending:
+            return select.POLLOUT
+        return select.POLLIN if self.is_ready and not self.more else 0
 
     @property
     def deadline(self) -> float:
@@ -78,7 +102,7 @@ class ControlListener:
     def register(self, poll: select.poll) -> None:
         poll.register(self.bound.socket, select.POLLIN)
         for client in self.clients.values():
-            poll.register(client.socket, select.POLLOUT if client.unsent or client.ending else select.POLLIN)
+            poll.register(client.socket, client.interest)
 
     def deadline(self) -> float:
         return min((client.deadline for client in self.clients.values()), default=NEVER)
@@ -97,7 +121,7 @@ class ControlListener:
                 self._read_or_write(client, now)
             elif now >= client.deadline:
                 self.drop(client)
-            if client.number in self.clients and not client.unsent and not client.ending:
+            if client.number in self.clients and client.is_ready:
                 request = client.session.next()
                 client.more = request is not None
                 if request is not None:
@@ -105,7 +129,7 @@ class ControlListener:
 
     def has_more(self) -> bool:
         """Something that was read may be a request, and was not looked at in this turn."""
-        return any(client.more and not client.unsent and not client.ending for client in self.clients.values())
+        return any(client.more and client.is_ready for client in self.clients.values())
 
     def send(self, client: Client, answer: Mapping[str, object], descriptors: Sequence[int] = ()) -> None:
         if client.number not in self.clients:
@@ -153,12 +177,20 @@ class ControlListener:
         except OSError:
             return
         accepted.setblocking(False)
-        if len(self.clients) >= MOST_CLIENTS:
+        peer = _peer(accepted)
+        if not self._has_place(peer):
             with accepted, suppress(OSError):
                 accepted.send(_FULL)
             return
         self._last += 1
-        self.clients[self._last] = Client(self._last, accepted, Session(), now)
+        self.clients[self._last] = Client(self._last, accepted, peer, Session(), now)
+
+    def _has_place(self, peer: Peer) -> bool:
+        """A user who may only look does not keep the owner out."""
+        if len(self.clients) >= MOST_CLIENTS:
+            return False
+        others = [client.peer.uid for client in self.clients.values() if not client.peer.is_owner]
+        return peer.is_owner or (len(others) < MOST_OF_OTHERS and others.count(peer.uid) < MOST_OF_ANOTHER)
 
     def _read_or_write(self, client: Client, now: float) -> None:
         try:
@@ -207,6 +239,4 @@ def _peer(accepted: socket.socket) -> Peer:
     return Peer(uid, pid)
 
 
-_FULL = (
-    b'{"id":null,"ok":false,"kind":"busy","error":"%d clients are connected, and no more are taken."}\n' % MOST_CLIENTS
-)
+_FULL = b'{"id":null,"ok":false,"kind":"busy","error":"Too many clients are connected; try again in a moment."}\n'

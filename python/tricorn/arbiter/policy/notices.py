@@ -18,8 +18,14 @@ def noticed(state: State, worker: Worker, notice: Notice, now: float) -> Decisio
     if last is not None and (not notice.subject or now - last < PAUSE):
         return state, []
     kept = {other: at for other, at in state.notices.items() if other[0] >= worker.generation - 1}
+    while len(kept) >= MOST:
+        del kept[next(iter(kept))]  # the oldest
+    kept.pop(key, None)
     return replace(state, notices=MappingProxyType(kept | {key: now})), [Log(notice.level, notice.text)]
 
+
+MOST = 200
+"""Texts that are remembered, whatever workers send."""
 
 PAUSE = 9.0
 """Seconds; a little less than workers wait themselves (`green.database`), or one's second report would be left out."""

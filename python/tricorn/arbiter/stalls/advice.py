@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tricorn.arbiter.stalls.owner import Package, same
+import re
+
 from tricorn.record import Record
 from tricorn.workers.pools import BY_NAME
 from tricorn.workers.stall import Stall
@@ -33,7 +34,7 @@ Machine = tuple[int, "float | None"]
 """Workers, and the processors that they may use."""
 
 
-def cure_of(stall: Stall, kind: str, doctor: str, package: Package | None, machine: Machine = (1, None)) -> Cure:
+def cure_of(stall: Stall, kind: str, doctor: str, machine: Machine = (1, None)) -> Cure:
     """`kind` is the worker's class, `doctor` the setting of this name."""
     link = f"{PAGE}#{stall.verdict.lower()}"
     if stall.verdict == "SATURATED":
@@ -43,7 +44,7 @@ def cure_of(stall: Stall, kind: str, doctor: str, package: Package | None, machi
     seen = stall.wait.seen or stall.verdict
     if stall.verdict == "SLOW_REQUEST":
         return Cure(_of_slow_request(seen), link)
-    known = _of_library(stall, kind, doctor, package) if seen in WAITS else ""
+    known = _of_library(stall, kind, doctor) if seen in WAITS else ""
     # The line is another thread's where that holds the GIL.
     of_line = "" if seen == "GIL_VICTIM" else _of_line(stall, kind)
     return Cure(known or of_line or _of_verdict(seen, kind), link)
@@ -90,12 +91,12 @@ FULL = 0.8
 """The share of a processor that counts as all of it."""
 
 
-def _of_library(stall: Stall, kind: str, doctor: str, package: Package | None) -> str:
+def _of_library(stall: Stall, kind: str, doctor: str) -> str:
     from tricorn.green.drivers.records import Blocks, Check, Hook
     from tricorn.green.drivers.table import DRIVERS
 
-    title = TITLES.get(stall.native.library, "") if package is None else package.name.removesuffix("-binary")
-    driver = next((each for each in DRIVERS if title and same(each.title, title)), None)
+    title = stall.native.package.removesuffix("-binary") or TITLES.get(stall.native.library, "")
+    driver = next((each for each in DRIVERS if title and _plain(each.title) == _plain(title)), None)
     if driver is None:
         return ""
     if kind not in GREEN:
@@ -107,6 +108,11 @@ def _of_library(stall: Stall, kind: str, doctor: str, package: Package | None) -
         case Hook() | Check():
             return f"{driver.title} can wait cooperatively; the log of the start says why it does not here."
     return ""
+
+
+def _plain(name: str) -> str:
+    """As names of packages are compared (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _of_line(stall: Stall, kind: str) -> str:

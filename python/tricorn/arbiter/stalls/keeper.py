@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from tricorn.arbiter.stalls.advice import WAITS, cure_of
-from tricorn.arbiter.stalls.owner import Owners, version_of
 from tricorn.arbiter.stalls.words import Sums, line, sentence_of
 from tricorn.record import Record
 from tricorn.workers.stall import Stall
@@ -84,7 +83,6 @@ class Stalls:
     def __init__(self) -> None:
         self._kinds: dict[tuple[str, int, str, str], _Kind] = {}
         self._records: deque[Json] = deque(maxlen=KEPT)
-        self._owners = Owners()
         self._dropped = Sums()
         """Of kinds that are forgotten."""
         self._missing: set[str] = set()
@@ -155,8 +153,8 @@ class Stalls:
 
     def _record(self, stall: Stall, held: Held, time: float) -> Json:
         native, place = stall.native, stall.place
-        package = self._owners.of(native.path) or self._owners.of(native.extension)
-        cure = cure_of(stall, held.kind, held.doctor, package, (held.workers, held.processors))
+        package = {"name": native.package, "version": native.package_version} if native.package else None
+        cure = cure_of(stall, held.kind, held.doctor, (held.workers, held.processors))
         return {
             "schema": SCHEMA,
             "time": round(time, 3),
@@ -175,8 +173,9 @@ class Stalls:
             "function": place.function or None,
             "source": place.source,
             "library": native.library or None,
-            "library_version": version_of(native.library, native.path, held.libraries) or None,
-            "package": None if package is None else {"name": package.name, "version": package.version},
+            # The module that brought it knows better than the name of the file.
+            "library_version": held.libraries.get(native.library) or native.version or None,
+            "package": package,
             "c_function": native.function or None,
             "call": native.call or None,
             "peer": native.peer or None,

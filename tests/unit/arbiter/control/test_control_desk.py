@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tricorn.arbiter.control import desk as desks
 from tricorn.arbiter.control.desk import Desk
+from tricorn.arbiter.control.listener import Peer
 from tricorn.arbiter.control.session import Request
 from tricorn.arbiter.policy.state import Policy, State
 from tricorn.unpatched import os
@@ -17,7 +18,7 @@ STATE = State(1, Policy(30))
 
 class Listener:
     def __init__(self, *requests: Request, uid: int) -> None:
-        self.client = SimpleNamespace(number=1, follows=False, waits=0, peer=SimpleNamespace(uid=uid))
+        self.client = SimpleNamespace(number=1, follows=False, waits=0, peer=Peer(uid, 1))
         self.clients = {1: self.client}
         self.requests = [(self.client, request) for request in requests]
         self.sent: list[dict[str, Any]] = []
@@ -64,7 +65,7 @@ def test_who_may_act_is() -> None:
         events, sent = asked(78, read_only=read_only, uid=uid)
         assert events == []
         assert "it has ended" in sent[0]["error"]
-    assert desks._may_act(SimpleNamespace(uid=0))  # type: ignore[arg-type]
+    assert Peer(0, 1).is_owner
 
 
 def test_a_turn_whose_time_is_over_takes_no_other_request(monkeypatch: pytest.MonkeyPatch) -> None:

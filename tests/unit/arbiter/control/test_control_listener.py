@@ -14,7 +14,15 @@ from typing import Any
 
 import pytest
 from tricorn.arbiter.control import listener as limits
-from tricorn.arbiter.control.listener import MOST_CLIENTS, PIECE, SILENCE, Client, ControlListener
+from tricorn.arbiter.control.listener import (
+    MOST_CLIENTS,
+    MOST_WAITS,
+    PIECE,
+    SILENCE,
+    Client,
+    ControlListener,
+    Peer,
+)
 from tricorn.arbiter.control.place import Bound, bind
 from tricorn.arbiter.control.session import MOST_REQUEST, Broken, Request
 
@@ -241,3 +249,46 @@ def test_clients_that_a_turn_did_not_come_to_are_the_first_of_the_next(desk: Des
     assert served == served[:3] * 4
     for each in clients:
         each.close()
+
+
+def test_one_that_asks_on_and_on_is_read_no_faster_than_it_is_answered(desk: Desk) -> None:
+    with desk.connected() as client:
+        client.setblocking(False)
+        (known,) = desk.listener.clients.values()
+        for _ in range(300):
+            try:
+                client.send(b'{"do":"status"}\n' * 4000)
+            except BlockingIOError:
+                pass
+            desk.turn()
+            client.recv(1 << 16)
+        assert len(known.session._buffer) <= MOST_REQUEST + PIECE
+
+
+def test_one_with_many_answers_to_come_is_not_read_until_there_are_some(desk: Desk) -> None:
+    with desk.connected() as client:
+        (known,) = desk.listener.clients.values()
+        known.waits = MOST_WAITS
+        client.sendall(b'{"do":"status"}\n')
+        for _ in range(20):
+            desk.turn()
+        assert not desk.requests
+        assert not desk.listener.has_more()
+        known.waits -= 1
+        desk.until(lambda: desk.requests)
+    known.waits = MOST_WAITS
+    desk.until(lambda: not desk.listener.clients)  # its end is noticed all the same
+
+
+def test_users_that_may_only_look_do_not_keep_the_owner_out(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = iter([7, 7, 7, 8, 8, 9, 9, 10])
+    monkeypatch.setattr(limits, "_peer", lambda sock: Peer(next(others, os.geteuid()), 1))
+    clients = []
+    for _ in range(8):
+        clients.append(desk.client())
+        desk.turn(1)
+    taken = [client.peer.uid for client in desk.listener.clients.values()]
+    assert taken == [7, 7, 8, 8, 9, 9]
+    clients += [desk.connected() for _ in range(MOST_CLIENTS - len(taken))]
+    for client in clients:
+        client.close()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tricorn.arbiter.stalls.keeper import Held
-from tricorn.arbiter.stalls.owner import Package
 from tricorn.record import replace
 from tricorn.workers.stall import Native, Place, Stall, Wait
 
-KAFKA = Package("confluent-kafka", "2.16.1")
+KAFKA = "confluent-kafka", "2.16.1"
+"""An installed package, and its version."""
 NOTHING = Wait()
 HELD = Held(pid=7, slot=0, kind="gevent", doctor="observe", libraries={"librdkafka": "2.16.0"})
 
@@ -20,6 +20,7 @@ def stall(
     line: int = 14,
     source: str = "p.flush()",
     library: str = "",
+    package: tuple[str, str] = ("", ""),
     duration: float = 0.4,
     added: float | None = None,
     ongoing: bool = False,
@@ -39,7 +40,7 @@ def stall(
         computed=0.02,
         queued=queued,
         place=Place("app.py", line, "pay", source),
-        native=Native(library=library, call="futex"),
+        native=Native(library, package=package[0], package_version=package[1], call="futex"),
         request="GET /pay",
         sure=False,
         delayed=delayed,

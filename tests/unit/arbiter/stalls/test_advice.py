@@ -12,20 +12,20 @@ from tests.unit.arbiter.stalls.made import KAFKA, pool_wait, saturated, slow, st
 
 
 def cure(verdict: str = "BLOCKED_SYSCALL", kind: str = "gevent", doctor: str = "observe", source: str = "x()") -> str:
-    return cure_of(stall(verdict=verdict, source=source), kind, doctor, None).text
+    return cure_of(stall(verdict=verdict, source=source), kind, doctor).text
 
 
 def test_a_known_library_has_its_own() -> None:
-    found = cure_of(stall(), "gevent", "observe", KAFKA)
+    found = cure_of(stall(package=KAFKA), "gevent", "observe")
     assert "poll(0)" in found.text
     assert found.text.endswith("--doctor heal.")
     assert found.link == "docs/DOCTOR.md#blocked_syscall"
-    assert "--doctor heal" not in cure_of(stall(), "eventlet", "heal", KAFKA).text
-    assert "AIOProducer" in cure_of(stall(), "asgi", "observe", KAFKA).text
+    assert "--doctor heal" not in cure_of(stall(package=KAFKA), "eventlet", "heal").text
+    assert "AIOProducer" in cure_of(stall(package=KAFKA), "asgi", "observe").text
 
 
 def test_the_systems_own_library_is_known_by_its_driver() -> None:
-    assert "poll(0)" in cure_of(stall(library="librdkafka"), "gevent", "observe", None).text
+    assert "poll(0)" in cure_of(stall(library="librdkafka"), "gevent", "observe").text
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_sleep_in_a_coroutine_is_awaited() -> None:
 
 
 def test_a_library_that_computes_is_not_cured_by_threads() -> None:
-    assert "processes do" in cure_of(stall(verdict="CPU_NATIVE_GIL"), "gevent", "observe", KAFKA).text
+    assert "processes do" in cure_of(stall(verdict="CPU_NATIVE_GIL", package=KAFKA), "gevent", "observe").text
 
 
 def test_the_page_has_a_part_for_each_verdict() -> None:
@@ -95,12 +95,12 @@ def test_the_page_has_a_part_for_each_verdict() -> None:
 def test_a_saturated_worker_is_cured_by_what_its_figures_say(
     kind: str, process: float, queued: float, machine: tuple[int, float | None], expected: str
 ) -> None:
-    assert expected in cure_of(saturated(process=process, queued=queued), kind, "observe", None, machine).text
+    assert expected in cure_of(saturated(process=process, queued=queued), kind, "observe", machine).text
 
 
 def test_a_pool_has_a_cure_of_its_own_wherever_it_is_waited_for() -> None:
     for told in (pool_wait(), pool_wait(waiting=0)):
-        assert "max_overflow of create_engine()" in cure_of(told, "asgi", "observe", None).text
+        assert "max_overflow of create_engine()" in cure_of(told, "asgi", "observe").text
 
 
 @pytest.mark.parametrize(
@@ -112,4 +112,4 @@ def test_a_pool_has_a_cure_of_its_own_wherever_it_is_waited_for() -> None:
     ],
 )
 def test_a_request_that_takes_long_is_cured_by_what_it_is_at(seen: str, expected: str) -> None:
-    assert expected in cure_of(slow(seen), "gthread", "observe", None).text
+    assert expected in cure_of(slow(seen), "gthread", "observe").text

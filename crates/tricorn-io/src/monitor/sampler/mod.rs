@@ -15,6 +15,8 @@ use crate::waiting::sampling::{Frames, REPORTS, SHARE, held_up, lock, route};
 use file::ReportFile;
 use profiling::Profiling;
 use reader::{Call, HubIsAt, Reader};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::io;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
@@ -27,6 +29,7 @@ pub fn run(shared: &Shared) {
     signals::block_others();
     let Some(file) = shared.config.profile.as_deref() else { return };
     let mut sampler = Sampler::new(shared, ReportFile::new(file));
+    let mut bell = shared.config.profile_bell.as_deref().map(AsFd::as_fd);
     while !shared.life.is_closed() {
         let sampling = &shared.waiting.sampling;
         let now = clock::now();
@@ -34,8 +37,22 @@ pub fn run(shared: &Shared) {
         sampler.profile(now);
         let due = sampler.look(now);
         let dues = [due, sampler.profiling.as_ref().map(Profiling::due)].into_iter().flatten().min();
-        sampling.alarm.wait([None; 2], None, dues.map(|due| due.saturating_sub(clock::now())));
+        sampling.alarm.wait([bell, None], None, dues.map(|due| due.saturating_sub(clock::now())));
         sampling.sleeper.get_up();
+        bell = bell.filter(|&bell| silence(bell));
+    }
+}
+
+/// Forgets rings. `false`: the arbiter has closed its end, at which the pipe would be readable for ever.
+fn silence(bell: BorrowedFd<'_>) -> bool {
+    let mut rings = [0; 64];
+    loop {
+        match io::read(bell, &mut rings) {
+            Ok(count) if count == rings.len() => {}
+            Ok(count) => return count > 0,
+            Err(io::Errno::INTR) => {}
+            Err(error) => return error == io::Errno::AGAIN,
+        }
     }
 }
 

@@ -23,7 +23,6 @@ use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::wake::Alarm;
 use crate::waiting::sleeper::Sleeper;
 use counts::{Counts, ONE_IN};
-use rustix::fd::{AsFd, OwnedFd};
 use rustix::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -79,9 +78,8 @@ pub struct Named {
 }
 
 impl Sampling {
-    /// `bell`: what others ring.
-    pub fn new(after: u64, bell: Option<&OwnedFd>) -> io::Result<Sampling> {
-        let alarm = Arc::new(bell.map_or_else(Alarm::new, |bell| Alarm::of(bell.as_fd()))?);
+    pub fn new(after: u64) -> io::Result<Sampling> {
+        let alarm = Arc::new(Alarm::new()?);
         Ok(Sampling {
             after,
             sleeper: Sleeper::new(alarm.clone()),
@@ -241,7 +239,7 @@ mod tests {
         board.call_begins(0, clock::now(), [b"GET", b" ", b"/a"]);
         let route = route::hash(b"GET /a");
         for (after, counted) in [(u64::MAX, ONE_IN), (1, 0)] {
-            let sampling = Sampling::new(after, None).expect("a descriptor");
+            let sampling = Sampling::new(after).expect("a descriptor");
             while clock::now() <= board.call_started(0) + 1 {}
             sampling.ends(board, 0, None);
             assert_eq!(sampling.counts.of(route), counted);
@@ -253,7 +251,7 @@ mod tests {
         let board = Scoreboard::private(1);
         board.begin(1);
         board.call_begins(0, clock::now(), [b"GET", b" ", b"/a"]);
-        let sampling = Sampling::new(u64::MAX, None).expect("a descriptor");
+        let sampling = Sampling::new(u64::MAX).expect("a descriptor");
         for requests in 0..5 * ONE_IN {
             board.set(Word::Requests, requests);
             sampling.ends(board, 0, None);
@@ -266,7 +264,7 @@ mod tests {
         let board = Scoreboard::private(1);
         board.begin(1);
         board.call_begins(0, 7, [b"GET", b" ", b"/a"]);
-        let sampling = Sampling::new(1, None).expect("a descriptor");
+        let sampling = Sampling::new(1).expect("a descriptor");
         sampling.tell(board, vec![(0, Vec::new())], 5);
         assert_eq!(lock(&sampling.told).iter().map(|told| told.started).collect::<Vec<_>>(), [7]);
         assert_eq!(sampling.spent.load(Ordering::Relaxed), 5);
@@ -279,13 +277,13 @@ mod tests {
         board.call_begins(0, 7, [b"GET", b" ", b"/users/anna"]);
         let ended = Ended { routes, route: routes.place("/users/{name}"), length: 50 };
         for (after, names) in [(100, 0), (50, 1)] {
-            let sampling = Sampling::new(after, None).expect("a descriptor");
+            let sampling = Sampling::new(after).expect("a descriptor");
             sampling.ends(board, 0, Some(ended));
             let named = lock(&sampling.named);
             assert!(named.iter().all(|named| named.name == "GET /users/{name}" && named.started == 7), "{named:?}");
             assert_eq!(named.len(), names, "only what was looked at needs a name");
         }
-        let sampling = Sampling::new(u64::MAX, None).expect("a descriptor");
+        let sampling = Sampling::new(u64::MAX).expect("a descriptor");
         board.call_begins(0, clock::now(), [b"GET", b" ", b"/users/bob"]);
         sampling.ends(board, 0, Some(ended));
         assert_eq!(sampling.counts.of(ended.hash(b"GET /users/anna")), ONE_IN, "two paths, one route");
