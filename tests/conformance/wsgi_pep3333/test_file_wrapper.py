@@ -11,6 +11,8 @@ def content(size: int) -> bytes:
 
 
 KINDS = ["disk", "unbuffered", "memory", "read_only", "no_close"]
+READ = ["named", "spooled", "compressed", "of_archive", "flipped", "buffered_flipped"]
+"""Where `read` gives, or may give, something else than the descriptor has."""
 VALIDATED = with_each("raw", {"validated": "", "bare": "&raw"})
 
 
@@ -48,6 +50,25 @@ def test_only_as_much_as_the_length_says(keeping_server: Server, kind: str) -> N
         assert reply.body == content(100)
         if not reply.closes and wire.still_open():
             assert wire.get("/hello").body == b"Hello\n"
+
+
+@with_each("kind", READ)
+@with_each("size", [0, 1, 300_000])
+def test_what_read_gives_is_sent(server: Server, kind: str, size: int) -> None:
+    if REFERENCE:
+        return  # it sends what the descriptor has
+    reply = server.get(f"/files?kind={kind}&size={size}&raw")
+    assert (reply.status, reply.body == content(size)) == (200, True)
+    if size:
+        assert server.get(f"/files?kind={kind}&size={size}&skip={size // 2}&raw").body == content(size)[size // 2 :]
+
+
+def test_a_pipe(server: Server) -> None:
+    assert server.get("/files?kind=piped&size=5000&raw").body == content(5000)
+
+
+def test_a_file_whose_size_is_not_known_before_it_is_read(server: Server) -> None:
+    assert b"Max open files" in server.get("/files?kind=made_when_read&raw").body
 
 
 def test_skip_and_length(server: Server, version: str) -> None:

@@ -17,10 +17,12 @@ pub fn descriptor_limit() -> usize {
     limit.current.map_or(usize::MAX, |limit| limit as usize)
 }
 
-/// The size of a regular file; `None` for anything else.
-pub fn file_size(fd: RawFd) -> Option<u64> {
+/// The size of a regular file that is stored somewhere; `None` for anything else. The files of proc(5) and sysfs(5) are made when
+/// they are read, and the size that they tell is none: they take no blocks.
+pub fn stored_size(fd: RawFd) -> Option<u64> {
     let stat = rustix::fs::fstat(fds::duplicate(fd).ok()?).ok()?;
-    rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file().then_some(stat.st_size as u64)
+    let is_stored = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file() && stat.st_blocks > 0;
+    is_stored.then_some(stat.st_size as u64)
 }
 
 /// A regular file to be sent, and its size. Anything else is refused; opening it does not wait for anybody (a FIFO's writer).

@@ -8,7 +8,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyString};
 use tricorn_io::{Body, Engine, Exchange};
-use tricorn_proto::message::{Known, Scheme, target};
+use tricorn_proto::message::{Framing, Known, Scheme, target};
 use tricorn_proto::peer::Claims;
 
 /// A dictionary grows when two thirds full: with this many entries in the template its copies have room for as many again.
@@ -162,7 +162,9 @@ impl Maker {
         if !query.is_empty() {
             set(&self.keys.query, &self.cache.get(py, query)?)?;
         }
-        let mount = self.headers(&environ, exchange)?;
+        // A body that came in chunks and is whole has a length, by which applications read it (PEP 3333).
+        let length = body.as_ref().filter(|_| head.framing == Framing::Chunked).map(Body::len);
+        let mount = self.headers(&environ, exchange, length)?;
         let path = head.path.of(bytes);
         if mount.is_none() && self.mount.is_empty() && head.path == head.target && !target::needs_decoding(path) {
             set(&self.keys.path_info, &raw)?;
@@ -229,7 +231,14 @@ impl Maker {
     }
 
     /// `HTTP_*`, `CONTENT_TYPE`, `CONTENT_LENGTH`; returns a trusted front end's `SCRIPT_NAME`.
-    fn headers(&mut self, environ: &Bound<'_, PyDict>, exchange: &Exchange) -> PyResult<Option<Vec<u8>>> {
+    ///
+    /// `length`: of a body that came in chunks, in place of its Transfer-Encoding.
+    fn headers(
+        &mut self,
+        environ: &Bound<'_, PyDict>,
+        exchange: &Exchange,
+        length: Option<u64>,
+    ) -> PyResult<Option<Vec<u8>>> {
         let py = environ.py();
         let request = &*exchange.request;
         let bytes = request.head_bytes();
@@ -239,12 +248,16 @@ impl Maker {
             match field.known {
                 Known::ContentType => put(environ, self.keys.content_type.bind(py), &self.cache.get(py, value)?)?,
                 Known::ContentLength => put(environ, self.keys.content_length.bind(py), &self.cache.get(py, value)?)?,
+                Known::TransferEncoding if length.is_some() => {}
                 _ if name.eq_ignore_ascii_case(b"SCRIPT_NAME") => mount = Some(value.to_vec()),
                 _ => {
                     let text = if is_secret(name) { latin1(py, value)? } else { self.cache.get(py, value)? };
                     self.header(environ, name, &text)?;
                 }
             }
+        }
+        if let Some(length) = length {
+            put(environ, self.keys.content_length.bind(py), &PyString::new(py, &length.to_string()))?;
         }
         Ok(mount)
     }

@@ -10,6 +10,7 @@
 //! `core.rs` (threads), `green/` (greenlets) and `on_loop.rs` (event loops) have a `Server` answer their requests.
 mod body;
 mod environ;
+mod file;
 mod handle;
 mod input;
 mod on_loop;

@@ -1,4 +1,5 @@
 //! From the application's iterable to bytes on the socket.
+use super::file::{self, Regular};
 use super::handle::Handle;
 use super::send::{bytes_of, send, send_part};
 use crate::pieces::{Piece, write_file};
@@ -6,7 +7,6 @@ use pyo3::exceptions::{PyAssertionError, PyStopIteration};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
-use std::os::fd::RawFd;
 use tricorn_io::{Engine, Exchange, Sent};
 use tricorn_proto::response::End;
 
@@ -165,15 +165,16 @@ impl<'py> Response<'_, 'py> {
         })
     }
 
-    /// `wsgi.file_wrapper` around a real file: the kernel sends it. `None` if this is something else.
+    /// `wsgi.file_wrapper` around a plain file: the kernel sends it. `None` if this is something else.
     fn send_file(&self, result: &Bound<'py, PyAny>) -> PyResult<Option<End>> {
         let py = result.py();
         let Some(wrapper) = self.file_wrapper.filter(|_| self.sendfile) else { return Ok(None) };
-        if !result.is_instance(wrapper)? {
-            return Ok(None);
+        if !result.get_type().as_any().is(wrapper) {
+            return Ok(None); // a subclass may iterate in its own way
         }
-        let filelike = result.getattr(intern!(py, "filelike"))?;
-        let Some((fd, offset, size)) = regular_file(&filelike) else { return Ok(None) };
+        let Some(Regular { fd, offset, size }) = file::regular(&result.getattr(intern!(py, "filelike"))?) else {
+            return Ok(None);
+        };
         let Ok(file) = tricorn_io::duplicate(fd) else { return Ok(None) };
         self.begun(|engine, exchange| {
             exchange.answered();
@@ -184,13 +185,4 @@ impl<'py> Response<'_, 'py> {
             Ok(Some(exchange.end()))
         })
     }
-}
-
-/// Descriptor, position and size, if this is a file the kernel can send.
-fn regular_file(filelike: &Bound<'_, PyAny>) -> Option<(RawFd, u64, u64)> {
-    let fd: RawFd = filelike.call_method0("fileno").ok()?.extract().ok()?;
-    // The object's own idea of the position: the descriptor's is ahead of it where reads are buffered.
-    let offset: u64 = filelike.call_method0("tell").ok()?.extract().ok()?;
-    let size = tricorn_io::file_size(fd)?;
-    Some((fd, offset, size))
 }
