@@ -119,6 +119,7 @@ def test_a_client_that_asks_for_a_hundred_megabytes_and_never_reads(pool: Pool, 
 
         # Nothing is asked meanwhile: a request would wake the thread that has to keep the deadline.
         until(cut_off, "the client that never reads is cut off", within=WRITE_SECONDS + SLACK, every=0.1)
+    server.log.wait(rf"have not read their responses for {WRITE_SECONDS:.0f} s \(write_timeout\): 1\.")
     # The object itself has to exist once; beyond it only bounded buffers may grow.
     allowed = (100 if "blob" in target else 0) * MEGABYTE + 16 * MEGABYTE
     assert most - before < allowed, f"grew by {(most - before) / MEGABYTE:.0f} MB"

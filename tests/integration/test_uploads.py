@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness import REFERENCE, THREAD_CLASSES, Server, Site, proc
+from tests.harness import APPS, REFERENCE, THREAD_CLASSES, Server, Site, command, proc
 from tests.harness.core import serving
 from tests.harness.deadline import until
 from tests.harness.needs import needs
@@ -68,6 +69,23 @@ def test_a_directory_for_uploads_in_memory_is_told_at_the_start() -> None:
         server.log.wait(r"\[WARNING\] .*kept in /dev/shm, which is memory \(tmpfs\).*body_disk_total = 1000 bytes")
     with Site(config.format("asgi"), app="asgi.gallery:application") as server:
         assert not server.log.matching("which is memory"), "no body goes to disk there"
+
+
+def test_without_a_directory_bodies_are_kept_in_memory_as_far_as_they_may(tmp_path: Path) -> None:
+    """As in a container whose root is read-only, and that has no writable /dev/shm either."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import tricorn.workers.uploads as uploads\nuploads.SHARED_MEMORY = '/nonexistent'\n"
+    )
+    config = "worker_class = 'gthread'\nbody_buffer_size = 1000\nbody_buffer_total = 3000000\n"
+    environ = {"TMPDIR": "/nonexistent", "PYTHONPATH": str(tmp_path)}
+    with Site(config, env=environ) as server:
+        assert server.post("/body", b"x" * 1_000_000).status == 200
+        assert server.post("/body", b"x" * 4_000_000).status == 507
+        server.log.wait(r"\[WARNING\] Request bodies beyond body_buffer_size have no place: .* /nonexistent\.")
+    checked = subprocess.run(
+        [*command(), "--check-config", "-k", "gthread", "gallery:application"], cwd=APPS, env=os.environ | environ, capture_output=True
+    )
+    assert b"have no place" in checked.stderr
 
 
 @contextmanager

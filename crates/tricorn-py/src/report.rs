@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyType};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tricorn_io::{Chores, Engine, Exchange, clock, is_child};
 use tricorn_proto::access_log::Record;
 use tricorn_proto::message::{FieldList, Scheme, target};
@@ -23,6 +24,7 @@ pub enum Level {
     Debug = 10,
     Info = 20,
     Warning = 30,
+    Error = 40,
 }
 
 /// What a line of the access log needs besides the exchange.
@@ -161,6 +163,20 @@ impl Reporter {
         let line = request_line(exchange);
         let text = format!("{line}: the application sent {missing} bytes less than its Content-Length says");
         self.notify(py, Level::Warning, text);
+    }
+
+    /// An application that frames its responses itself: once in a worker.
+    #[cold]
+    pub fn complain_of_framing(&self, py: Python<'_>, exchange: &Exchange) {
+        static COMPLAINED: AtomicBool = AtomicBool::new(false);
+        if !COMPLAINED.swap(true, Relaxed) {
+            let line = request_line(exchange);
+            let text = format!(
+                "{line}: the application's header Transfer-Encoding was not sent, since the server frames responses. An \
+                 application that writes sizes of chunks itself sends them as content."
+            );
+            self.notify(py, Level::Warning, text);
+        }
     }
 
     /// Drops and logs what other threads could not.

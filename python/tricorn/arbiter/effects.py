@@ -280,7 +280,7 @@ class Effects:
             return
         try:
             if self.upgrade.parent is None:  # else it is renamed later
-                self._pidfiles.prepare(self.generation.config.pidfile)
+                self._pidfiles.prepare(self.generation.config.pidfile, self.generation.config.umask)
         except TricornError as error:
             self.generations.roll_back(number)
             self._refuse(str(error))

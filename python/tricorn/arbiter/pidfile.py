@@ -16,8 +16,9 @@ MODE = 0o644
 
 
 class Pidfile:
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, umask: int = 0) -> None:
         self.path = path
+        self._mode = MODE & ~umask
         self.pid: int | None = None
         """What we wrote; None before `create`."""
         # Absolute, since the directory may change before the end.
@@ -55,7 +56,7 @@ class Pidfile:
         if other is not None and other not in (pid, os.getpid()):
             raise ConfigError(f"Already running on PID {other} (or pid file '{shown}' is stale)")
         try:
-            _replace(file, f"{pid}\n".encode())
+            _replace(file, f"{pid}\n".encode(), self._mode)
         except OSError as error:
             raise ConfigError(f"The pidfile {shown!r} cannot be written: {error.strerror}.") from None
 
@@ -63,17 +64,17 @@ class Pidfile:
 class Pidfiles:
     """The server's pidfile, if it has one, and that of the generation on trial, if it wants another one."""
 
-    def __init__(self, path: str | None) -> None:
-        """Raises ConfigError."""
+    def __init__(self, path: str | None, umask: int = 0) -> None:
+        """Raises ConfigError. `umask`: the setting, which the files of before keep when it changes."""
         self._current: Pidfile | None = None
         self._next: Pidfile | None = None
         if path:
-            self._current = _created(path)
+            self._current = _created(path, umask)
 
-    def prepare(self, path: str | None) -> None:
+    def prepare(self, path: str | None, umask: int = 0) -> None:
         """Writes what a new configuration asks for beside the file of before. Raises ConfigError."""
         if path and (self._current is None or self._current.path != path):
-            self._next = _created(path)
+            self._next = _created(path, umask)
 
     def commit(self) -> None:
         if self._next is not None:
@@ -95,22 +96,22 @@ class Pidfiles:
             self._current.unlink()
 
 
-def _created(path: str) -> Pidfile:
-    pidfile = Pidfile(path)
+def _created(path: str, umask: int) -> Pidfile:
+    pidfile = Pidfile(path, umask)
     pidfile.create(os.getpid())
     return pidfile
 
 
-def _replace(file: str, content: bytes) -> None:
+def _replace(file: str, content: bytes, mode: int) -> None:
     """Readers find the old file or the new one, and never half of it."""
     directory, name = os.path.split(file)
     # This process alone writes it: EXCL also refuses a link that another user has laid there.
     temporary = os.path.join(directory, f".{name}.{os.urandom(6).hex()}")
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE)
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
         try:
             os.write(fd, content)
-            os.fchmod(fd, MODE)  # whatever the umask: monitors run as other users
+            os.fchmod(fd, mode)  # whatever the umask of the process: monitors run as other users
         finally:
             os.close(fd)
         os.rename(temporary, file)

@@ -71,7 +71,7 @@ def run(sources: Sources, loaded: Loaded, make_application: MakeApplication, ser
     watch.prepare()
     wakeup = Wakeup()
     suffix = "" if parent is None else SUCCESSOR_SUFFIX
-    pidfiles = Pidfiles(config.pidfile and config.pidfile + suffix)
+    pidfiles = Pidfiles(config.pidfile and config.pidfile + suffix, config.umask)
     notifier = Notifier.from_environ(os.environ)
     generations = Generations(sources, environment, generation, make_application)
     if handed_over is not None:
@@ -131,12 +131,12 @@ def _warn(generation: Generation, warnings: Iterable[str]) -> None:
 
         if note := reloader.note(config):
             log.info("%s", note)
-    from tricorn.workers import native
+    from tricorn.workers import native, uploads
 
     if unknown := native.unknown_atoms(config):
         log.warning("%s", unknown)
-    if in_memory := native.uploads_in_memory(config, generation.worker_class):
-        log.warning("%s", in_memory)
+    if warning := uploads.warning(config, generation.worker_class):
+        log.warning("%s", warning)
     if config.preload_app and config.reload:
         log.warning("With preload_app the code is loaded once, and reload cannot change it.")
 

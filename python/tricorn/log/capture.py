@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from tricorn.log import raw_text
-from tricorn.log.stream import LogStream, open_file
+from tricorn.log.stream import LogStream, Ownership, open_file
 from tricorn.log.targets import STDERR, STDOUT
 from tricorn.unpatched import os
 
@@ -20,12 +20,12 @@ _originals: dict[int, int] = {}
 so that a reload that fails has nothing to undo here."""
 
 
-def into_file(path: str, user: int, group: int) -> LogStream:
+def into_file(path: str, wanted: Ownership) -> LogStream:
     """Puts the file in the place of descriptors 1 and 2, for C code and programs of the application's as well.
 
     Raises OSError, and then they stay what they are.
     """
-    opened = open_file(path, user, group)
+    opened = open_file(path, wanted)
     _flush()
     for number in (STDOUT, STDERR):
         if number not in _originals:

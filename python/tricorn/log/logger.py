@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tricorn.log import aliases, capture, configured, formats, names, raw_text, style, targets
 from tricorn.log.atoms import RawAtoms, SafeAtoms, basic_auth_user, collect
+from tricorn.log.stream import Ownership
 from tricorn.log.targets import STDERR, STDOUT, is_managed, or_refused
 from tricorn.log.transaction import transaction
 from tricorn.unpatched import _thread
@@ -96,7 +97,7 @@ class Logger:
             made += targets.consoles(console, split=split)
         elif path is not None:
             with or_refused(f"The {setting.removesuffix('log')} log {path!r} ({setting}) cannot be written"):
-                made.append(targets.File(path, self.cfg.user, self.cfg.group))
+                made.append(targets.File(path, Ownership.of(self.cfg)))
         for handler in made:
             handler.setFormatter(formatter)
         return made
@@ -127,7 +128,7 @@ class Logger:
         if path is not None:
             self._captured = os.path.abspath(path)
             with or_refused(f"The output cannot be captured (capture_output) into {path!r}"):
-                self.logfile = capture.into_file(self._captured, cfg.user, cfg.group)
+                self.logfile = capture.into_file(self._captured, Ownership.of(cfg))
 
     def change_level(self, level: str) -> None:
         """Until the configuration is read again; processes that are forked from now on have it too."""
@@ -238,7 +239,7 @@ class Logger:
         if self.logfile is not None:
             try:
                 with self.lock:
-                    self.logfile = capture.into_file(self._captured, self.cfg.user, self.cfg.group)
+                    self.logfile = capture.into_file(self._captured, Ownership.of(self.cfg))
             except OSError as error:
                 self._stays(self._captured, error)
 

@@ -9,8 +9,14 @@ from __future__ import annotations
 
 import io
 import stat
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
+from tricorn.record import Record
 from tricorn.unpatched import os, select
+
+if TYPE_CHECKING:
+    from tricorn.config.config import Config
 
 PATIENCE = 1000
 """Milliseconds a full non-blocking pipe is waited for, before what it did not take counts as lost."""
@@ -53,17 +59,35 @@ class LogStream(io.TextIOBase):
         super().close()
 
 
-def open_file(path: str, user: int, group: int) -> LogStream:
+class Ownership(Record):
+    """What a file of the log gets."""
+
+    user: int = -1
+    group: int = -1
+    umask: int | None = None
+    """The setting; None: it is not set, and that of the process counts."""
+
+    @classmethod
+    def of(cls, config: Config) -> Ownership:
+        return cls(config.user, config.group, None if config.is_default("umask") else config.umask)
+
+
+def open_file(path: str, wanted: Ownership) -> LogStream:
     """Opens `path` for appending; raises OSError. No program of the application's inherits it.
 
     The workers' user gets it, to open it anew after a rotation. Only what is a regular file: `/dev/null` given to a
     user by a server that root started would be everybody's problem. What is not ours to give stays as it is.
     """
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY, 0o666)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY
+    is_new = True
     try:
+        descriptor = os.open(path, flags | os.O_EXCL, 0o666)
+    except FileExistsError:
+        descriptor, is_new = os.open(path, flags, 0o666), False
+    with suppress(OSError):
         found = os.fstat(descriptor)
-        if stat.S_ISREG(found.st_mode) and (found.st_uid, found.st_gid) != (user, group):
-            os.fchown(descriptor, user, group)
-    except OSError:
-        pass
+        if is_new and wanted.umask is not None:
+            os.fchmod(descriptor, 0o666 & ~wanted.umask)
+        if stat.S_ISREG(found.st_mode) and (found.st_uid, found.st_gid) != (wanted.user, wanted.group):
+            os.fchown(descriptor, wanted.user, wanted.group)
     return LogStream(descriptor, owned=True)

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from tricorn.errors import ConfigError
-from tricorn.log.stream import LogStream, open_file
+from tricorn.log.stream import LogStream, Ownership, open_file
 from tricorn.unpatched import _thread, os
 
 STDOUT, STDERR = 1, 2
@@ -60,12 +60,12 @@ class Quiet(RealLock, logging.StreamHandler):  # type: ignore[type-arg]
 class File(Quiet, logging.FileHandler):
     """A file, opened for appending. `logging.FileHandler` because tools look for those."""
 
-    def __init__(self, path: str, user: int, group: int) -> None:
-        self._user, self._group = user, group
+    def __init__(self, path: str, wanted: Ownership) -> None:
+        self._wanted = wanted
         logging.FileHandler.__init__(self, path)
 
     def _open(self) -> Any:
-        return open_file(self.baseFilename, self._user, self._group)
+        return open_file(self.baseFilename, self._wanted)
 
 
 def _standard(number: int) -> Any:
@@ -148,7 +148,7 @@ def reopen(handler: logging.FileHandler) -> None:
             _exchange(stream, handler._open())
         elif type(handler)._open is logging.FileHandler._open and type(stream) is io.TextIOWrapper:
             stream.flush()
-            _exchange(stream, open_file(handler.baseFilename, -1, -1))
+            _exchange(stream, open_file(handler.baseFilename, Ownership()))
         else:  # its descriptor is not all that it consists of: it may compress
             handler.stream = handler._open()
             stream.close()

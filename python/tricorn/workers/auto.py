@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tricorn import forked, workers
 from tricorn.gateway import interfaces
-from tricorn.workers import native
+from tricorn.workers import uploads
 from tricorn.workers.base import Worker
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ class AutoWorker(Worker):
         self.loaded()
         if not self.stands_in:
             self.notice("info", f"Using worker: {alias} ({reason})")
-        if in_memory := native.uploads_in_memory(self.cfg, kind):
-            self.notice("warning", in_memory)
+        if warning := uploads.warning(self.cfg, kind):
+            self.notice("warning", warning)
 
     def serve(self, core: object, gateway: object) -> None:
         raise AssertionError("a worker has a class of its own before it serves")

@@ -27,14 +27,13 @@ from tricorn._core import (
     suite_names,
     tls_page_bytes,
     trim_heap,
-    upload_dir_in_memory,
 )
 from tricorn.config.config import Config
 from tricorn.config.registry import SETTINGS
 from tricorn.errors import ConfigError
 from tricorn.gateway import agents, observe, wsgi
 from tricorn.log import style
-from tricorn.workers import pools
+from tricorn.workers import pools, uploads
 
 if TYPE_CHECKING:
     from tricorn.config.doors import Door
@@ -62,7 +61,6 @@ __all__ = [
     "tls_page_bytes",
     "trim_heap",
     "unknown_atoms",
-    "uploads_in_memory",
 ]
 
 MEASURED = -1
@@ -87,18 +85,6 @@ def unknown_atoms(config: Config) -> str | None:
     """A warning, if the format of the access log has atoms that do not exist."""
     complaint = check_access_log_format(config.access_log_format) if logs.may_be_native(config) else None
     return None if complaint is None else f"access_log_format (from {config.origin('access_log_format')}): {complaint}."
-
-
-def uploads_in_memory(config: Config, kind: type[Worker]) -> str | None:
-    """A warning, if request bodies that go to disk take memory there."""
-    keeps_none = kind.streaming or not config.request_buffering
-    directory = None if keeps_none else upload_dir_in_memory(config.tmp_upload_dir)
-    if directory is None:
-        return None
-    return (
-        f"Request bodies beyond body_buffer_size are kept in {directory}, which is memory (tmpfs): up to "
-        f"body_disk_total = {config.body_disk_total} bytes of it. Set tmp_upload_dir to a directory on a disk."
-    )
 
 
 def make_core(worker: Worker) -> Core:
@@ -184,7 +170,7 @@ def core_options(config: Config, worker: Worker | type[Worker], *, siblings: boo
         "header_map": header_map(config, worker),
         "max_concurrency": MEASURED if config.max_concurrency == "auto" else config.max_concurrency,
         "response_buffering": buffers_responses(config, worker),
-        "upload_dir": config.tmp_upload_dir,
+        **uploads.sizes(config),
         "doctor_threshold": config.doctor_threshold if config.doctor != "off" else 0.0,
         "doctor_slow_request": config.doctor_slow_request if config.doctor != "off" else 0.0,
         "development": config.reload or style.is_on_terminal(config),

@@ -263,9 +263,17 @@ def sees_pidfile(directory: Path) -> None:
 
 
 def sees_worker_tmp_dir(directory: Path) -> None:
+    """Where the system's directory cannot be written, large bodies are kept there; one that is not there is no error."""
     with Site("worker_tmp_dir = '/nonexistent/dir'\n") as server:
-        assert server.get("/hello").status == 200, "it is of no effect"
-    assert not list(directory.iterdir())
+        assert server.get("/hello").status == 200
+    gate = directory / "gate"
+    settings = f"worker_class = 'gthread'\nworker_tmp_dir = '{directory}'\nbody_buffer_size = 1000\n"
+    with Site(settings, env={"TMPDIR": "/nonexistent/dir"}) as server, server.connect() as wire:
+        wire.send(request("POST", f"/gate?open={gate}", body=b"x" * 500_000))
+        until(lambda: list(directory.glob("gate.in.*")), "the request is in the application")
+        assert files_below(server, directory)
+        gate.touch()
+        assert wire.reply().status == 200
 
 
 # The interpreter may be installed where only its owner can read: everything is imported before the change.
@@ -307,11 +315,18 @@ def sees_initgroups(directory: Path) -> None:
 
 def sees_umask(directory: Path) -> None:
     path = directory / "s"
-    with Site(f"umask = 0o027\nbind = 'unix:{path}'\n", app=FACTS, wait=False) as server:
+    files = [directory / name for name in ("accesses", "pid")]
+    settings = "".join(f"{name} = '{file}'\n" for name, file in zip(("accesslog", "pidfile"), files, strict=True))
+    with Site(f"umask = 0o027\nbind = 'unix:{path}'\n{settings}", app=FACTS, wait=False) as server:
         server.address = str(path)
         server.wait_ready()
         assert path.stat().st_mode & 0o777 == 0o750
         assert server.get("/").status == 200
+        assert [file.stat().st_mode & 0o777 for file in files] == [0o640] * 2
+        files[0].rename(directory / "rotated")
+        server.signal(signal.SIGUSR1)
+        until(files[0].exists, "the log file is opened anew")
+        assert files[0].stat().st_mode & 0o777 == 0o640
 
 
 def sees_tmp_upload_dir(directory: Path) -> None:

@@ -219,6 +219,13 @@ def test_script_name_of_a_trusted_front_end(server: Server) -> None:
     assert got["PATH_INFO"] == ["str", "/echo/here"]
 
 
+def test_a_path_outside_the_mount_point_is_reported(server: Server) -> None:
+    with server.connect() as wire:
+        assert wire.get("/elsewhere", ("SCRIPT_NAME", "/mount")).status == 500
+    if not REFERENCE:
+        server.log.wait(r"\[ERROR\] Error handling request GET /elsewhere: .*does not start with SCRIPT_NAME")
+
+
 def test_the_environment_of_the_process_is_not_merged(server: Server) -> None:
     got = environ(server)
     assert "PATH" not in got

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import REFERENCE, Server, with_each
-from tests.harness.wire import Short
+from tests.harness.wire import Short, request
 
 REFUSED = [
     "twice",
@@ -165,3 +165,26 @@ def test_write_takes_bytes_only(server: Server) -> None:
     with server.connect() as wire, pytest.raises(Short):
         wire.get("/writes?count=1&bad=str&raw")
     server.log.wait("TypeError")
+
+
+def test_fields_may_be_lists_of_two(server: Server) -> None:
+    """PEP 3333 has tuples; gunicorn takes what can be unpacked, and applications that make lists run there."""
+    reply = server.get("/fields?X-A=1&as_lists=1&raw")
+    assert (reply.status, reply.get("x-a")) == (200, "1")
+
+
+def test_blanks_around_a_value_are_none_of_it(server: Server) -> None:
+    """Django's cookies begin with one; a length with one is a length."""
+    with server.connect() as wire:
+        wire.send(request("GET", "/fields?Set-Cookie=%20a=b%20&Content-Length=%204%20&Connection=close&raw"))
+        head = wire.ended()
+    assert b"Set-Cookie: a=b\r\n" in head
+    assert b"Content-Length: 4\r\n" in head
+
+
+def test_an_application_that_names_a_transfer_encoding_is_warned_once(server: Server) -> None:
+    for _ in range(2):
+        reply = server.get("/fields?Transfer-Encoding=chunked&raw")
+        assert (reply.status, reply.body) == (200, b"body")
+    if not REFERENCE:
+        server.log.wait("header Transfer-Encoding was not sent, since the server frames responses")

@@ -170,7 +170,7 @@ def test_each_flag_has_its_variable_and_its_default() -> None:
     assert "[env: TRICORN_WORKERS, WEB_CONCURRENCY; default: 1]" in page
 
 
-WITHOUT_EFFECT = {"http_parser", "worker_tmp_dir"}
+WITHOUT_EFFECT = {"http_parser"}
 
 
 def test_what_has_no_effect_says_so() -> None:

@@ -3,7 +3,7 @@ use crate::clock;
 use crate::sys::poll::ready;
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
-use rustix::fs::{FileType, Mode, OFlags, fstat, open, stat};
+use rustix::fs::{FileType, Mode, OFlags, fchmod, fstat, open, stat};
 use rustix::io::{self, Errno};
 use rustix::net::{SendFlags, send};
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 const PIPE_PIECE: usize = 4096;
 /// A file takes what it is given.
 const FILE_PIECE: usize = 256 * 1024;
+const USUAL: Mode = Mode::from_raw_mode(0o644);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -37,12 +38,14 @@ pub struct Sink {
 impl Sink {
     /// `-` is standard output; anything else a path.
     pub fn open(target: &str) -> io::Result<Sink> {
-        if target == "-" { standard_output() } else { at_path(Path::new(target)) }
+        if target == "-" { standard_output() } else { at_path(Path::new(target), None) }
     }
 
     /// The same path opened again; `None` where there is none.
     pub fn again(&self) -> io::Result<Option<Sink>> {
-        let again = self.path.as_deref().map(at_path).transpose()?;
+        // Who may read the file of before, may read the new one.
+        let mode = fstat(&self.file).ok().map(|found| Mode::from_raw_mode(found.st_mode));
+        let again = self.path.as_deref().map(|path| at_path(path, mode)).transpose()?;
         Ok(again.map(|sink| Sink { hangs: self.hangs, ..sink }))
     }
 
@@ -108,13 +111,18 @@ impl Sink {
     }
 }
 
-fn at_path(path: &Path) -> io::Result<Sink> {
+/// `mode`: of a file that is made; `None`: as the process makes files.
+fn at_path(path: &Path, mode: Option<Mode>) -> io::Result<Sink> {
     let is_pipe = stat(path).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
     // Opened for reading too, a pipe is there with and without a reader, and need not be opened again when its
     // reader is started again (fifo(7)).
     let access = if is_pipe { OFlags::RDWR } else { OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE };
     let flags = access | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let file = open(path, flags, Mode::from_raw_mode(0o644))?;
+    let made = if is_pipe { None } else { open(path, flags | OFlags::EXCL, USUAL).ok() };
+    if let (Some(made), Some(mode)) = (&made, mode) {
+        let _ = fchmod(made, mode);
+    }
+    let file = made.map_or_else(|| open(path, flags, USUAL), Ok)?;
     let kind = if type_of(&file) == FileType::RegularFile { Kind::File } else { Kind::Stream };
     Ok(Sink { file, kind, path: Some(path.into()), hangs: false })
 }

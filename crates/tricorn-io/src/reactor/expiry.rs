@@ -7,6 +7,7 @@ use crate::clock::SECOND;
 use crate::config;
 use crate::exchange::id::RequestId;
 use crate::exchange::incoming::late_body;
+use crate::exchange::link::Loss;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
 use crate::tls::{Failure, Reason};
@@ -134,7 +135,7 @@ impl Reactor {
         match self.deadlines.timeouts().judge_reply(outgoing, acknowledged, now) {
             Some(until) => self.set_deadline(token, until),
             None => {
-                self.board.add(Word::WriteTimeouts, 1);
+                self.count_loss(Loss::TimedOut);
                 self.close(token);
             }
         }

@@ -1,6 +1,7 @@
 //! Lines for the error log, which a thread that holds the GIL writes.
 use super::Reactor;
 use super::warnings::{Holdings, Shortage};
+use crate::clock::SECOND;
 
 impl Reactor {
     pub fn notice(&mut self, warning: bool, text: impl FnOnce() -> String) {
@@ -22,6 +23,7 @@ impl Reactor {
             beside: self.descriptors_beside(),
             head_buffer_total: self.config.head_buffer_total,
             tls_buffer_total: self.config.tls.as_ref().map_or(0, |tls| tls.buffer_total),
+            write_timeout: self.config.write_timeout / SECOND,
         };
         for line in shortage.lines(&held) {
             self.notice(true, || line);

@@ -16,6 +16,8 @@ pub(super) enum Incident {
     HeadRefused,
     /// A connection was closed beyond `tls_buffer_total`.
     SessionClosed,
+    /// A response was given up after `write_timeout`.
+    ReaderLate,
     /// A listener is not in the poller.
     Unwatched(Errno),
     /// A request was turned away beyond `queue_limit`.
@@ -32,6 +34,7 @@ pub(super) struct Shortage {
     heads_closed: u64,
     heads_refused: u64,
     sessions_closed: u64,
+    readers_late: u64,
     unwatched: Option<Errno>,
 }
 
@@ -50,6 +53,8 @@ pub(super) struct Holdings {
     pub beside: usize,
     pub head_buffer_total: usize,
     pub tls_buffer_total: usize,
+    /// Seconds.
+    pub write_timeout: u64,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +73,7 @@ impl Warnings {
             Incident::HeadClosed => self.shortage.heads_closed += 1,
             Incident::HeadRefused => self.shortage.heads_refused += 1,
             Incident::SessionClosed => self.shortage.sessions_closed += 1,
+            Incident::ReaderLate => self.shortage.readers_late += 1,
             Incident::Unwatched(error) => self.shortage.unwatched = Some(error),
             Incident::QueueFull => self.overload.full += 1,
             Incident::QueueLate => self.overload.late += 1,
@@ -99,7 +105,8 @@ fn take_due<T: Default + PartialEq>(counts: &mut T, told: &mut u64, now: u64) ->
 impl Shortage {
     #[cold]
     pub fn lines(&self, held: &Holdings) -> Vec<String> {
-        let Holdings { connections, max_connections, beside, head_buffer_total, tls_buffer_total } = held;
+        let Holdings { connections, max_connections, beside, head_buffer_total, tls_buffer_total, write_timeout } =
+            held;
         let mut lines = Vec::new();
         if self.descriptors > 0 {
             lines.push(format!(
@@ -131,6 +138,12 @@ impl Shortage {
                 "Sessions of TLS held more than {tls_buffer_total} bytes of unfinished or unsent records (tls_buffer_total): \
                  {} connections were closed.",
                 self.sessions_closed
+            ));
+        }
+        if self.readers_late > 0 {
+            lines.push(format!(
+                "Connections closed whose clients have not read their responses for {write_timeout} s (write_timeout): {}.",
+                self.readers_late
             ));
         }
         if let Some(error) = self.unwatched {
@@ -197,15 +210,29 @@ mod tests {
             Incident::HeadClosed,
             Incident::HeadRefused,
             Incident::SessionClosed,
+            Incident::ReaderLate,
         ] {
             warnings.note(incident);
         }
         warnings.note(Incident::Unwatched(Errno::NOMEM));
-        let held =
-            Holdings { connections: 4, max_connections: 9, beside: 2, head_buffer_total: 100, tls_buffer_total: 200 };
+        let held = Holdings {
+            connections: 4,
+            max_connections: 9,
+            beside: 2,
+            head_buffer_total: 100,
+            tls_buffer_total: 200,
+            write_timeout: 60,
+        };
         let lines = warnings.take_shortage(config::TELL).map(|shortage| shortage.lines(&held)).unwrap_or_default();
-        let parts =
-            ["4 connections are open; 2", "of at most 9; 2 more", "1 connections", "100 bytes", "200 bytes", "watched"];
+        let parts = [
+            "4 connections are open; 2",
+            "of at most 9; 2 more",
+            "1 connections",
+            "100 bytes",
+            "200 bytes",
+            "60 s (write_timeout): 1",
+            "watched",
+        ];
         assert_eq!(lines.len(), parts.len());
         assert!(lines.iter().zip(parts).all(|(line, part)| line.contains(part)), "{lines:#?}");
     }

@@ -4,6 +4,7 @@ use super::outgoing::{HadEvent, Outgoing, Then};
 use super::phase::{Change, Phase};
 use super::sender::{Ending, Loan};
 use super::spooler::Spooler;
+use super::warnings::Incident;
 use super::wire::Wire;
 use super::work::Work;
 use super::{Chores, Reactor};
@@ -156,10 +157,13 @@ impl Reactor {
     }
 
     #[cold]
-    fn count_loss(&self, loss: Loss) {
+    pub(super) fn count_loss(&mut self, loss: Loss) {
         match loss {
             Loss::Gone => self.board.add(Word::ClientGone, 1),
-            Loss::TimedOut => self.board.add(Word::WriteTimeouts, 1),
+            Loss::TimedOut => {
+                self.board.add(Word::WriteTimeouts, 1);
+                self.log.warn(Incident::ReaderLate);
+            }
             Loss::AnsweredFor => {}
         }
     }

@@ -17,6 +17,8 @@ pub(super) enum Use {
     Connection,
     /// Names protocols to switch to. Sent if the status allows it.
     Upgrade,
+    /// Not sent: the framing is ours.
+    TransferEncoding,
     /// Not sent.
     Drop,
 }
@@ -37,7 +39,7 @@ pub(super) fn classify(name: &[u8]) -> Use {
         12 if is_named(name, b"x-request-id") => Use::RequestId,
         14 if is_named(name, b"content-length") => Use::ContentLength,
         16 => dropped(is_named(name, b"proxy-connection")),
-        17 => dropped(is_named(name, b"transfer-encoding")),
+        17 if is_named(name, b"transfer-encoding") => Use::TransferEncoding,
         18 => dropped(is_named(name, b"proxy-authenticate")),
         19 => dropped(is_named(name, b"proxy-authorization")),
         25 => dropped(is_named(name, b"proxy-authentication-info")),

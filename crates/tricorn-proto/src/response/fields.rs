@@ -2,7 +2,7 @@
 use super::app_field::{Use, asks_to_close, classify};
 use super::fault::{Fault, bad_name, bad_value};
 use crate::message::FieldList;
-use crate::message::grammar::{decimal, is_field_value, is_token};
+use crate::message::grammar::{decimal, is_field_value, is_token, trim_ows};
 
 /// Reused from reply to reply.
 #[derive(Debug, Default)]
@@ -16,6 +16,7 @@ pub(super) struct Fields {
     has_request_id: bool,
     wants_close: bool,
     upgrades: bool,
+    frames: bool,
 }
 
 impl Fields {
@@ -25,13 +26,14 @@ impl Fields {
         self.content_length = None;
         self.length_at = None;
         (self.has_server, self.has_date, self.has_request_id) = (false, false, false);
-        (self.wants_close, self.upgrades) = (false, false);
+        (self.wants_close, self.upgrades, self.frames) = (false, false, false);
     }
 
-    /// Adds a field, checked (token, no control characters). Hop-by-hop ones are dropped.
+    /// Adds a field, checked (token, no control characters), its value without blanks around it. Hop-by-hop ones are dropped.
     #[inline]
     pub fn add(&mut self, status: u16, name: &[u8], value: &[u8]) -> Result<(), Fault> {
         check(name, value)?;
+        let value = trim_ows(value);
         match classify(name) {
             Use::Send => {}
             Use::ContentLength => {
@@ -48,6 +50,10 @@ impl Fields {
             Use::Upgrade => self.upgrades = true,
             Use::Connection => {
                 self.wants_close |= asks_to_close(value);
+                return Ok(());
+            }
+            Use::TransferEncoding => {
+                self.frames = true;
                 return Ok(());
             }
             Use::Drop => return Ok(()),
@@ -114,6 +120,11 @@ impl Fields {
     #[inline]
     pub fn want_close(&self) -> bool {
         self.wants_close
+    }
+
+    /// Whether the application has named a Transfer-Encoding, which was dropped.
+    pub fn frames(&self) -> bool {
+        self.frames
     }
 
     /// Whether a protocol is named to switch to.

@@ -162,6 +162,11 @@ impl Reply {
         self.fields.content_length()
     }
 
+    /// Whether the application has named a Transfer-Encoding, which is not sent: it may frame the body itself, too.
+    pub fn names_transfer_encoding(&self) -> bool {
+        self.fields.frames()
+    }
+
     /// The application's fields, but for those that are the connection's.
     pub fn fields(&self) -> &FieldList {
         self.fields.list()

@@ -263,11 +263,22 @@ fn each_header<'py>(
     mut each: impl FnMut(&[u8], &[u8]) -> Result<(), Wrong<'py>>,
 ) -> Result<(), Wrong<'py>> {
     for header in headers.iter() {
-        let pair = header.cast::<PyTuple>().map(|pair| pair.as_slice());
-        let Ok([name, value]) = pair else { return Err(Wrong::Kind(header, "a header", "a tuple (name, value)")) };
-        each(text(name, "a header name")?, text(value, "a header value")?)?;
+        if let Ok([name, value]) = header.cast::<PyTuple>().map(|pair| pair.as_slice()) {
+            each(text(name, "a header name")?, text(value, "a header value")?)?;
+        } else if let Some((name, value)) = pair_in_list(&header) {
+            each(text(&name, "a header name")?, text(&value, "a header value")?)?;
+        } else {
+            return Err(Wrong::Kind(header, "a header", "a tuple (name, value)"));
+        }
     }
     Ok(())
+}
+
+/// A header as a list of two, which gunicorn takes, too.
+#[cold]
+fn pair_in_list<'py>(header: &Bound<'py, PyAny>) -> Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let list = header.cast::<PyList>().ok().filter(|list| list.len() == 2)?;
+    Some((list.get_item(0).ok()?, list.get_item(1).ok()?))
 }
 
 /// The bytes of a native string that has only latin-1 characters (PEP 3333 "Unicode Issues").

@@ -8,7 +8,7 @@ use super::wait::Wait;
 use crate::context::Entered;
 use crate::forked;
 use crate::holders::is_ours_alone;
-use crate::report::{Line, Reporter, is_request_timeout, request_line};
+use crate::report::{Level, Line, Reporter, is_request_timeout, request_line};
 use crate::routes::RouteNames;
 use crate::text::as_latin1;
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
@@ -253,6 +253,8 @@ impl Server {
             Ok(Built::Environ(environ)) => environ,
             Ok(Built::Misplaced(why)) => {
                 exchange.answer_error(500, &why.0);
+                let text = format!("Error handling request {}: {}", request_line(&exchange), why.0);
+                self.reporter.notify(py, Level::Error, text);
                 self.log(py, &exchange, None);
                 self.keep_objects(py, objects);
                 return Err((exchange, Ok(())));
@@ -307,6 +309,9 @@ impl Server {
             Ok(Some(End::Short { missing })) => self.reporter.complain(py, &exchange, missing),
             Ok(_) => {}
             Err(error) => self.failed(py, &mut exchange, error),
+        }
+        if exchange.request.reply.names_transfer_encoding() {
+            self.reporter.complain_of_framing(py, &exchange);
         }
         exchange.conclude();
         exchange.timing.route = self.routes.of_environ(&environ);

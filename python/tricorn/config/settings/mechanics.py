@@ -80,8 +80,10 @@ class Mechanics(Section):
     worker_tmp_dir = Setting(
         kind=OptionalText(metavar="DIR"),
         default=None,
-        help="No effect: the workers' heartbeat is in shared memory and needs no file.",
-        doc="Accepted for gunicorn's sake, and of no effect: whether a worker lives is known from shared memory.",
+        help="A directory for large request bodies where the system's own cannot be written.",
+        doc="gunicorn keeps the heartbeat of its workers there, which is in shared memory here. Where no file can be "
+        "made in the system's directory for temporary files (a container with a read-only root), request bodies that "
+        "are too large for memory are kept in this one, else in `/dev/shm`. See `tmp_upload_dir`.",
     )
 
     user = Setting(
@@ -107,7 +109,8 @@ class Mechanics(Section):
         kind=Umask(),
         default=0,
         help="Permissions that files made by the server do not get, as umask(2) has them.",
-        doc="It also decides who may connect to a unix socket. A text that begins with 0 is octal.",
+        doc="Unix sockets, log files and the pidfile: it decides who may connect and read. Log files have the process's "
+        "own umask unless this is set. A text that begins with 0 is octal.",
     )
 
     initgroups = Setting(
@@ -124,7 +127,7 @@ class Mechanics(Section):
         help="The directory of request bodies that are too large for memory.",
         doc="Request bodies that are larger than `body_buffer_size` are kept here, in files without a name, and what "
         "slow clients have not taken of responses (`response_buffering`). Without it the system's directory for "
-        "temporary files is used.",
+        "temporary files is used, and where that cannot be written `worker_tmp_dir` or `/dev/shm`.",
     )
 
     pythonpath = Setting(

@@ -48,11 +48,13 @@ class SlowClients(Section):
 
     write_timeout = Setting(
         kind=Seconds(min=1),
-        default=30,
+        default=60,
         core=True,
         own=True,
         help="Seconds without progress after which a response is given up.",
-        doc="Progress is what the client acknowledges: `body_min_rate` bytes for each of these seconds.",
+        doc="Progress is what the client acknowledges: `body_min_rate` bytes for each of these seconds. nginx waits as "
+        "long (`send_timeout`). Clients that pause a download, such as players of videos, ask for the rest by a Range "
+        "request when they go on.",
     )
 
     body_buffer_size = Setting(
