@@ -78,7 +78,8 @@ def test_the_thread_that_keeps_the_gil_is_blamed_and_not_its_victim(
     tmp_path: Path, worker_class: str, loop: str
 ) -> None:
     socket = tmp_path / "ctl"
-    config = f"worker_class = {worker_class!r}\nasgi_loop = {loop!r}\ncontrol_socket = {str(socket)!r}\n"
+    # With reload the loop is looked at whether or not another request waits for it.
+    config = f"worker_class = {worker_class!r}\nasgi_loop = {loop!r}\ncontrol_socket = {str(socket)!r}\nreload = True\n"
     files = {"work.py": HOLDS + KEEPS}
     with Site(config, app=f"work:{NAMES[worker_class]}", files=files) as server:
         assert server.get("/waits").status == 200
