@@ -64,6 +64,7 @@ class Queueing(Section):
         help="Leaves every connection with the worker that accepted it.",
         doc="Otherwise a request that would have to wait goes, with its connection, to a worker that is idle, so that "
         "no request waits behind a busy worker while another has nothing to do. That costs nothing while nothing "
-        "waits. With gunicorn a keep-alive connection stays with its worker, whatever that is doing. On Linux only; "
-        "elsewhere connections stay as well.",
+        "waits. With gunicorn a keep-alive connection stays with its worker, whatever that is doing. What an "
+        "application keeps in its memory for each connection (NTLM, Negotiate in several steps) needs connections "
+        "that stay. On Linux only; elsewhere they always do.",
     )
