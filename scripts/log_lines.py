@@ -53,7 +53,7 @@ CARRIED: dict[str, tuple[str, ...]] = {
     "arbiter/policy/notices.py:noticed": (),  # what a worker has said
     "arbiter/policy/booting.py:_size": ("config/sizing.py:sentence",),
     "arbiter/start.py:run": ("config/sizing.py:sentence",),
-    "arbiter/start.py:_warn": ("workers/native.py:unknown_atoms", "workers/uploads.py:warning"),
+    "arbiter/start.py:_warn": ("workers/native.py:unknown_atoms", "workers/native.py:upload_warning"),
     "arbiter/tls_files.py:read": ("config/tls.py:encrypted",),
     "arbiter/upgrade.py:Upgrade.watch_parent": (),  # an error of pidfile.py
     "config/settings/hooks.py:_log_request": (),  # a method and a path
@@ -71,7 +71,7 @@ CARRIED: dict[str, tuple[str, ...]] = {
     "log/logger.py:Logger.access": (),  # a line of the access log
     "log/statsd.py:Statsd.__init__": ("log/outlet.py:complaint",),
     "log/targets.py:or_refused": (),  # the log or the file, and what the system says of it
-    "workers/auto.py:AutoWorker.loaded": (),  # uploads.warning
+    "workers/auto.py:AutoWorker.loaded": (),  # native.upload_warning
     "workers/base.py:Worker._let_stand_in": ("workers/base.py:_start_application",),
     "workers/base.py:Worker._run_core": (),  # the core's, below
     "workers/base.py:Worker.notice": (),

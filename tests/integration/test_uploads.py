@@ -74,7 +74,7 @@ def test_a_directory_for_uploads_in_memory_is_told_at_the_start() -> None:
 def test_without_a_directory_bodies_are_kept_in_memory_as_far_as_they_may(tmp_path: Path) -> None:
     """As in a container whose root is read-only, and that has no writable /dev/shm either."""
     (tmp_path / "sitecustomize.py").write_text(
-        "import tricorn.workers.uploads as uploads\nuploads.SHARED_MEMORY = '/nonexistent'\n"
+        "import tricorn.workers.native as native\nnative.SHARED_MEMORY = '/nonexistent'\n"
     )
     config = "worker_class = 'gthread'\nbody_buffer_size = 1000\nbody_buffer_total = 3000000\n"
     environ = {"TMPDIR": "/nonexistent", "PYTHONPATH": str(tmp_path)}
@@ -83,7 +83,10 @@ def test_without_a_directory_bodies_are_kept_in_memory_as_far_as_they_may(tmp_pa
         assert server.post("/body", b"x" * 4_000_000).status == 507
         server.log.wait(r"\[WARNING\] Request bodies beyond body_buffer_size have no place: .* /nonexistent\.")
     checked = subprocess.run(
-        [*command(), "--check-config", "-k", "gthread", "gallery:application"], cwd=APPS, env=os.environ | environ, capture_output=True
+        [*command(), "--check-config", "-k", "gthread", "gallery:application"],
+        cwd=APPS,
+        env=os.environ | environ,
+        capture_output=True,
     )
     assert b"have no place" in checked.stderr
 

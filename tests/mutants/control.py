@@ -61,8 +61,8 @@ CONTROL_SOCKET = (
         "one_request_a_turn",
         "a client that does not read is asked for nothing more",
         f"{CONTROL}/listener.py",
-        "if client.number in self.clients and not client.unsent and not client.ending:",
-        "if client.number in self.clients and not client.ending:",
+        "return not self.unsent and not self.ending and self.waits < MOST_WAITS",
+        "return not self.ending and self.waits < MOST_WAITS",
         (f"{UNIT}/control/test_control_listener.py",),
     ),
     Fault(
@@ -108,8 +108,8 @@ CONTROL_SOCKET = (
     Fault(
         "who_may_only_look",
         "with control_read_only another user may only look",
-        f"{CONTROL}/desk.py",
-        "return peer.uid in (0, os.geteuid())",
+        f"{CONTROL}/listener.py",
+        "return self.uid in (0, os.geteuid())",
         "return True",
         ("tests/compat/test_settings.py -k control_read_only",),
     ),

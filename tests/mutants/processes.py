@@ -237,7 +237,7 @@ PROCESSES = (
         "last_words",
         "what a worker said last is heard",
         f"{ARBITER}/loop.py",
-        "self._receive(who)",
+        "self._receive(who, LAST_WORDS)",
         "pass",
         (f"{UNIT}/test_process_table.py",),
     ),

@@ -197,8 +197,8 @@ PROTOCOL = (
         "application_sets_coding",
         "the application cannot send a Transfer-Encoding",
         f"{CRATE}/src/response/app_field.rs",
-        'dropped(is_named(name, b"transfer-encoding"))',
-        "Use::Send",
+        '17 if is_named(name, b"transfer-encoding") => Use::TransferEncoding,',
+        "17 => Use::Send,",
         (f"{SUITE} reply",),
     ),
     Fault(

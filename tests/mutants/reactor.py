@@ -74,7 +74,7 @@ REACTOR = (
         "write_timeouts_counted",
         "connections that take nothing are counted",
         f"{REACT}/expiry.rs",
-        "self.board.add(Word::WriteTimeouts, 1);",
+        "self.count_loss(Loss::TimedOut);",
         "",
         (SUITE,),
     ),

@@ -13,8 +13,8 @@ from tricorn.arbiter.gauges import Gauges
 from tricorn.arbiter.history import History
 from tricorn.arbiter.lookups import Lookups
 from tricorn.arbiter.own_time import LONGEST_WAIT, OwnTime
-from tricorn.arbiter.policy.decide import decide
 from tricorn.arbiter.policy.commands import Command
+from tricorn.arbiter.policy.decide import decide
 from tricorn.arbiter.policy.events import ChildExited, Event, Resized, Signalled, Start, Tick, Told, Upgraded
 from tricorn.arbiter.policy.state import NEVER, State
 from tricorn.arbiter.quiet import Silence

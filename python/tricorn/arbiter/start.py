@@ -131,12 +131,12 @@ def _warn(generation: Generation, warnings: Iterable[str]) -> None:
 
         if note := reloader.note(config):
             log.info("%s", note)
-    from tricorn.workers import native, uploads
+    from tricorn.workers import native
 
     if unknown := native.unknown_atoms(config):
         log.warning("%s", unknown)
-    if warning := uploads.warning(config, generation.worker_class):
-        log.warning("%s", warning)
+    if complaint := native.upload_warning(config, generation.worker_class):
+        log.warning("%s", complaint)
     if config.preload_app and config.reload:
         log.warning("With preload_app the code is loaded once, and reload cannot change it.")
 

@@ -22,7 +22,7 @@ from tricorn.errors import shown as shown_error
 from tricorn.gateway import interfaces
 from tricorn.log import classes, configured, targets
 from tricorn.record import Record
-from tricorn.workers import boot_failure, native, uploads
+from tricorn.workers import boot_failure, native
 from tricorn.workers.application import Application
 from tricorn.workers.base import Worker
 
@@ -37,8 +37,8 @@ def run(loaded: Loaded) -> int:
     generation.check(config)
     if unknown := native.unknown_atoms(config):
         print(f"Warning: {unknown}", file=sys.stderr)
-    if warning := uploads.warning(config, workers.kind_of(config)):
-        print(f"Warning: {warning}", file=sys.stderr)
+    if complaint := native.upload_warning(config, workers.kind_of(config)):
+        print(f"Warning: {complaint}", file=sys.stderr)
     check_files(config)
     status = check_application(config)
     for warning in certificates.check(config):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tricorn import forked, workers
 from tricorn.gateway import interfaces
-from tricorn.workers import uploads
+from tricorn.workers import native
 from tricorn.workers.base import Worker
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class AutoWorker(Worker):
         self.loaded()
         if not self.stands_in:
             self.notice("info", f"Using worker: {alias} ({reason})")
-        if warning := uploads.warning(self.cfg, kind):
+        if warning := native.upload_warning(self.cfg, kind):
             self.notice("warning", warning)
 
     def serve(self, core: object, gateway: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -27,13 +28,14 @@ from tricorn._core import (
     suite_names,
     tls_page_bytes,
     trim_heap,
+    upload_dir_in_memory,
 )
 from tricorn.config.config import Config
 from tricorn.config.registry import SETTINGS
 from tricorn.errors import ConfigError
 from tricorn.gateway import agents, observe, wsgi
 from tricorn.log import style
-from tricorn.workers import pools, uploads
+from tricorn.workers import pools
 
 if TYPE_CHECKING:
     from tricorn.config.doors import Door
@@ -61,7 +63,10 @@ __all__ = [
     "tls_page_bytes",
     "trim_heap",
     "unknown_atoms",
+    "upload_warning",
 ]
+
+SHARED_MEMORY = "/dev/shm"
 
 MEASURED = -1
 """The core's word for a limit that follows the latency."""
@@ -85,6 +90,54 @@ def unknown_atoms(config: Config) -> str | None:
     """A warning, if the format of the access log has atoms that do not exist."""
     complaint = check_access_log_format(config.access_log_format) if logs.may_be_native(config) else None
     return None if complaint is None else f"access_log_format (from {config.origin('access_log_format')}): {complaint}."
+
+
+def upload_candidates(config: Config) -> list[str]:
+    """Directories in the order in which they are tried; one that is asked for is the only one."""
+    if config.tmp_upload_dir is not None:
+        return [config.tmp_upload_dir]
+    system = os.environ.get("TMPDIR") or "/tmp"
+    return [path for path in (system, config.worker_tmp_dir, SHARED_MEMORY) if path]
+
+
+def upload_directory(config: Config) -> str | None:
+    """The first in which this user can make files; None if there is none (a read-only file system)."""
+    return next(filter(_can_be_written, upload_candidates(config)), None)
+
+
+def upload_options(config: Config) -> dict[str, object]:
+    """Options of the core: the directory, and without one as much in memory as the bodies of a worker may take."""
+    found = upload_directory(config)
+    size = config.body_buffer_size if found is not None else max(config.body_buffer_size, config.body_buffer_total)
+    return {"upload_dir": found, "body_buffer_size": size}
+
+
+def upload_warning(config: Config, kind: type[Worker]) -> str | None:
+    """If bodies that go to disk take memory there, or cannot go anywhere."""
+    if kind.streaming or not config.request_buffering:
+        return None
+    found = upload_directory(config)
+    if found is None:
+        return (
+            f"Request bodies beyond body_buffer_size have no place: no file can be made in "
+            f"{', '.join(upload_candidates(config))}. They are kept in memory up to body_buffer_total = "
+            f"{config.body_buffer_total} bytes, and refused beyond it. Set tmp_upload_dir to a directory that this "
+            "user may write to."
+        )
+    if upload_dir_in_memory(found) is None:
+        return None
+    return (
+        f"Request bodies beyond body_buffer_size are kept in {found}, which is memory (tmpfs): up to "
+        f"body_disk_total = {config.body_disk_total} bytes of it. Set tmp_upload_dir to a directory on a disk."
+    )
+
+
+def _can_be_written(path: str) -> bool:
+    try:
+        check_upload_dir(path)
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def make_core(worker: Worker) -> Core:
@@ -170,7 +223,7 @@ def core_options(config: Config, worker: Worker | type[Worker], *, siblings: boo
         "header_map": header_map(config, worker),
         "max_concurrency": MEASURED if config.max_concurrency == "auto" else config.max_concurrency,
         "response_buffering": buffers_responses(config, worker),
-        **uploads.sizes(config),
+        **upload_options(config),
         "doctor_threshold": config.doctor_threshold if config.doctor != "off" else 0.0,
         "doctor_slow_request": config.doctor_slow_request if config.doctor != "off" else 0.0,
         "development": config.reload or style.is_on_terminal(config),

@@ -98,22 +98,16 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[Core]:
     for number, handler in before.items():
         signal.signal(number, handler)
     forget_native()
-    for name, module in own.items():
-        sys.modules[f"tricorn.workers.{name}"] = vars(workers)[name] = module
+    if own is not None:
+        sys.modules["tricorn.workers.native"] = vars(workers)["native"] = own
     for end in pipe:
         os.close(end)
 
 
-HOLDERS = ("native", "uploads")
-"""Modules that hold on to the core that they were imported with."""
-
-
-def forget_native() -> dict[str, ModuleType]:
-    """Returns those that were imported."""
-    for name in HOLDERS:
-        vars(workers).pop(name, None)
-    found = {name: sys.modules.pop(f"tricorn.workers.{name}", None) for name in HOLDERS}
-    return {name: module for name, module in found.items() if module is not None}
+def forget_native() -> ModuleType | None:
+    """Its module holds on to the core that it was imported with. Returns it, if it was imported."""
+    vars(workers).pop("native", None)
+    return sys.modules.pop("tricorn.workers.native", None)
 
 
 @dataclass

@@ -275,7 +275,17 @@ pub(super) mod tests {
             ..thread()
         };
         let (holder, source, missing) = (Some(Box::new(holder)), "compiled.match(text)".to_owned(), String::new());
-        let finding = Finding { number: 1, thread: seen, holder, source, missing, at: 0, pool: None, turns: false };
+        let finding = Finding {
+            number: 1,
+            thread: seen,
+            holder,
+            source,
+            missing,
+            at: 0,
+            pool: None,
+            turns: false,
+            origin: Origin::default(),
+        };
         let shares = Shares::new(0.0, 0.0);
         let held = Held { length: SECOND, told: 0, ongoing: false, request: ("", true), delayed: 0, shares };
         let record = record(held, &finding, 700);

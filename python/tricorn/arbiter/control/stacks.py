@@ -78,8 +78,8 @@ def _waiting(each: Mapping[str, object]) -> Json:
 def threads(text: str, main: int) -> list[Json]:
     """Those that are in code of the application, each with its innermost frame first.
 
-    `main` identifies the main thread. faulthandler's text has a block for each thread, and its current thread is the one
-    that the signal came to, which may be any.
+    `main` identifies the main thread. faulthandler's text has a block for each thread, and its current thread is the
+    one that the signal came to, which may be any.
     """
     found: list[Json] = []
     for block in re.split(r"^(?=Current thread |Thread )", text, flags=re.MULTILINE):

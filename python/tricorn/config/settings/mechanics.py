@@ -109,8 +109,8 @@ class Mechanics(Section):
         kind=Umask(),
         default=0,
         help="Permissions that files made by the server do not get, as umask(2) has them.",
-        doc="Unix sockets, log files and the pidfile: it decides who may connect and read. Log files have the process's "
-        "own umask unless this is set. A text that begins with 0 is octal.",
+        doc="Unix sockets, log files and the pidfile: it decides who may connect and read. Log files have the "
+        "process's own umask unless this is set. A text that begins with 0 is octal.",
     )
 
     initgroups = Setting(
