@@ -132,7 +132,7 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
         "flipped": lambda: flipped(size),
         "buffered_flipped": lambda: io.BufferedReader(flipped(size)),
         "piped": lambda: piped(size),
-        "made_when_read": lambda: open("/proc/self/limits", "rb"),
+        "made_when_read": lambda: open("/proc/self/limits", "rb"),  # noqa: SIM115
         "memory": lambda: io.BytesIO(content(size)),
         "read_only": lambda: OnlyRead(content(size), given.get("tag", "files")),
         "no_close": lambda: NoClose(content(size)),

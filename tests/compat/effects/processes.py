@@ -263,7 +263,7 @@ def sees_pidfile(directory: Path) -> None:
 
 
 def sees_worker_tmp_dir(directory: Path) -> None:
-    """Where the system's directory cannot be written, large bodies are kept there; one that is not there is no error."""
+    """Where the system's directory cannot be written, large bodies are kept there. It need not be there."""
     with Site("worker_tmp_dir = '/nonexistent/dir'\n") as server:
         assert server.get("/hello").status == 200
     gate = directory / "gate"
