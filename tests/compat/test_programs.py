@@ -334,6 +334,24 @@ def test_a_program_with_a_value_that_is_none_says_so_and_ends() -> None:
         assert "Error: " in it.log.text
 
 
+@pytest.mark.beyond_reference("gunicorn leaves its handlers")
+def test_signals_are_the_programs_again_when_the_server_does_not_start() -> None:
+    text = """
+import signal
+before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+try:
+    Standalone(application, {"bind": BIND, "pidfile": "/nonexistent/pid"}).run()
+except SystemExit:
+    after = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    print("the handlers are", "the same" if after == before else after, flush=True)
+"""
+    it = program(OPTIONS + text)
+    it._wait = False
+    with it:
+        assert it.wait_exit() == 0
+        it.out.wait("the handlers are the same")
+
+
 AIRFLOW = """
 import signal, time
 from gunicorn.arbiter import Arbiter

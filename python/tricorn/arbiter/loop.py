@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from signal import Signals
+from typing import Any
 
 from tricorn.arbiter import hooks
 from tricorn.arbiter.bulletin import Bulletin
@@ -27,6 +28,19 @@ from tricorn.workers.base import Worker
 SIGNALS = tuple(
     Signals[f"SIG{name}"] for name in ["HUP", "QUIT", "INT", "TERM", "TTIN", "TTOU", "USR1", "USR2", "WINCH", "CHLD"]
 )
+
+
+def handlers_of_signals() -> dict[Signals, Any]:
+    """Those of the program in which a server is about to run."""
+    return {number: signal.getsignal(number) for number in SIGNALS}
+
+
+def restore_signals(handlers: Mapping[Signals, Any]) -> None:
+    """In a program that goes on when its server has ended, or has not started."""
+    signal.set_wakeup_fd(-1)
+    for number, handler in handlers.items():
+        if handler is not None:  # one that was not installed by Python
+            signal.signal(number, handler)
 
 
 MANAGEMENT = 1.0

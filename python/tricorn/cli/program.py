@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -24,7 +23,7 @@ def run(app: Callable[..., Any] | str, *, read_environment: bool = True, **setti
     back then. In worker processes it does not return: they end there, with SystemExit.
     """
     import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
-    from tricorn.arbiter.loop import SIGNALS
+    from tricorn.arbiter.loop import handlers_of_signals, restore_signals
     from tricorn.cli import serve
     from tricorn.config import program
     from tricorn.config.load import Sources, working_directory
@@ -40,14 +39,11 @@ def run(app: Callable[..., Any] | str, *, read_environment: bool = True, **setti
         application=None if isinstance(app, str) else app,
         reads_environment=read_environment,
     )
-    before, me = {number: signal.getsignal(number) for number in SIGNALS}, os.getpid()
+    before, me = handlers_of_signals(), os.getpid()
     status = serve(sources)
     if os.getpid() != me:
         sys.exit(status)
-    signal.set_wakeup_fd(-1)
-    for number, handler in before.items():
-        if handler is not None:  # one that was not installed by Python
-            signal.signal(number, handler)
+    restore_signals(before)
     if status:
         sys.exit(status)
     return status

@@ -80,11 +80,14 @@ class _ProgramApplication(Application):
 def run(program: Program, server: Server | None = None) -> int:
     """Serves what the program loads. Returns the exit status, and in a forked worker that of the worker."""
     from tricorn import arbiter
+    from tricorn.arbiter.loop import handlers_of_signals, restore_signals
 
     sources = _ProgramSources(
         argv=tuple(sys.argv[1:]), environ=dict(os.environ), cwd=program.cfg.directory, owner=program
     )
+    before = handlers_of_signals()
     try:
         return arbiter.run(sources, with_assigned(program.cfg.loaded()), partial(_ProgramApplication, program), server)
     except TricornError as error:
+        restore_signals(before)  # the program may go on without a server
         return error.report()
