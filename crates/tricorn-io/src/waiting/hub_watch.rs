@@ -75,10 +75,11 @@ impl HubWatch {
 
     /// Since when the hub is at the same: works without a wait, or has let something wait.
     pub fn held_up_since(&self, hub: &Hub) -> Option<u64> {
-        if hub.time.is_kept() {
+        if let Some(since) = hub.time.works_since() {
             // What comes to us in between is another call.
-            return hub.time.works_since().map(|since| since.max(self.came));
+            return Some(since.max(self.came));
         }
+        // One that keeps its time and has not ended its wait may need the GIL for that, which another thread holds.
         (self.awaited > 0).then_some(self.awaited)
     }
 
