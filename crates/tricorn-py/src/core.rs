@@ -110,6 +110,7 @@ impl Core {
             }
         };
         let mut done = None;
+        let yields = self.engine.config().threads > 1;
         // How long this thread waited for the GIL since it was free for a request.
         let mut waited = 0;
         loop {
@@ -124,6 +125,14 @@ impl Core {
                         })
                     };
                     match panics::caught(answer) {
+                        Ok((exchange, Ok(()))) if yields && self.engine.others_run() => {
+                            // Calls that have begun and wait for the GIL come before requests that have not.
+                            let handed_in = self.engine.hand_in(exchange);
+                            py.detach(|| {
+                                std::thread::yield_now();
+                                self.engine.stand_by(slot, handed_in);
+                            });
+                        }
                         Ok((exchange, Ok(()))) => done = Some(exchange),
                         Ok((exchange, Err(error))) => {
                             // A defect of ours, or no memory: the request is finished, the thread leaves.

@@ -5,7 +5,8 @@
 //! `baton-tracking` complain of a hold that works for more than a millisecond (`holds.rs`).
 #[cfg(feature = "baton-tracking")]
 use super::holds::Hold;
-use crate::clock::MILLI;
+use super::pace::Pace;
+use crate::clock::{self, MILLI};
 use crate::config;
 use crate::exchange::lost::Leases;
 use crate::reactor::Reactor;
@@ -40,8 +41,11 @@ pub struct Core {
     pub share_of: Option<u64>,
     /// The batch to be filled by the next wait.
     pub spare: Events,
-    /// How long application calls take of late (exponentially weighted mean, nanoseconds).
-    pub usual: u64,
+    /// How long application calls block of late: what they would take if no other thread had the processor.
+    pub pace: Pace,
+    /// Calls that have begun, and those of them that are under way.
+    pub begun: u64,
+    pub running: usize,
     pub leases: Leases,
     /// With `request_id`: makes those that no client gave.
     pub ids: Option<request_id::Maker>,
@@ -61,26 +65,28 @@ impl Core {
             share_due: 0,
             share_of: None,
             spare: Events::default(),
-            usual: 0,
+            pace: Pace::default(),
+            begun: 0,
+            running: 0,
             leases,
             ids,
         }
     }
 
-    /// Remembers how long a call took.
-    pub fn observe_call(&mut self, nanos: u64) {
-        self.usual = self.usual - self.usual / 8 + nanos / 8;
+    /// Remembers how long a call took that has ended now.
+    pub fn observe_call(&mut self, nanos: u64, now: u64) {
+        self.pace.observe(nanos, self.rounds, now, clock::process_cpu);
     }
 
-    /// Calls take so long that the next leader should be up before one begins, not a tick later.
+    /// Calls block for so long that the next leader should be up before one begins, not a tick later.
     pub fn is_blocking(&self) -> bool {
-        self.usual > MILLI
+        self.pace.usual() > MILLI
     }
 
     /// Answers should be sent together: requests wait, and calls are neither so short that no client sleeps meanwhile nor so
     /// long that a client should wait for the next one.
     pub fn gathers_answers(&self) -> bool {
-        config::GATHER_ANSWERS.contains(&self.usual) && self.reactor.is_pressed()
+        config::GATHER_ANSWERS.contains(&self.pace.usual()) && self.reactor.is_pressed()
     }
 }
 

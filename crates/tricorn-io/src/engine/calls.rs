@@ -11,6 +11,7 @@ use crate::scoreboard::Phase;
 use crate::scoreboard::routes::{Cost, Split};
 use crate::sys::fork::is_child;
 use crate::waiting::sampling::Ended;
+use std::sync::atomic::Ordering;
 use tricorn_proto::access_log::Record;
 
 impl Engine {
@@ -143,6 +144,9 @@ impl Shared {
         }
         exchange.timing.queue = exchange.timing.started.saturating_sub(exchange.request.times.waits_since);
         self.waiting.slots[slot].enter();
+        core.begun = core.begun.wrapping_add(1);
+        core.running += 1;
+        self.running.store(core.running, Ordering::Relaxed);
     }
 
     /// Lets others know what the thread is at; not under the baton, for only this thread's entry is written.
@@ -204,6 +208,8 @@ impl Shared {
     fn end_call(&self, core: &mut Core, slot: usize, route: Option<Ended>) {
         self.waiting.sampling.ends(self.board, slot, route);
         self.board.call_ends(slot);
+        core.running = core.running.saturating_sub(1);
+        self.running.store(core.running, Ordering::Relaxed);
         self.waiting.call_ended(&mut core.free_slots, slot, core.reactor.is_shut());
     }
 

@@ -13,6 +13,7 @@ mod jobs;
 mod lateness;
 pub mod lifecycle;
 mod one_queue;
+mod pace;
 pub mod shared;
 pub mod taken;
 
@@ -68,6 +69,12 @@ pub struct Engine {
     pub(crate) monitor: Mutex<Option<JoinHandle<()>>>,
 }
 
+/// When an exchange was handed in: how many calls had begun by then.
+#[derive(Debug, Clone, Copy)]
+pub struct HandedIn {
+    begun: u64,
+}
+
 impl Engine {
     pub fn new(config: Config, listeners: Vec<OwnedFd>, board: Scoreboard, logs: Logs) -> io::Result<Engine> {
         let config = Arc::new(config);
@@ -108,6 +115,7 @@ impl Engine {
             has_admin: AtomicBool::new(false),
             siblings: OnceLock::new(),
             queued: AtomicUsize::new(0),
+            running: AtomicUsize::new(0),
             life: Lifecycle::new(board),
             listeners: addresses,
             memory: OnceLock::new(),
@@ -217,7 +225,7 @@ impl Engine {
         shared.reclaim(core);
         if let Some(exchange) = done {
             let now = clock::now();
-            core.observe_call(exchange.timing.answered.saturating_sub(exchange.timing.started));
+            core.observe_call(exchange.timing.answered.saturating_sub(exchange.timing.started), now);
             shared.take_back(core, exchange, now);
         }
         shared.stop_covering(core);
@@ -264,6 +272,40 @@ impl Engine {
         shared.publish_call(&exchange);
         shared.waiting.call_began(slot, exchange.timing.started);
         Wake::Request(exchange)
+    }
+
+    /// Whether calls are under way on other threads, besides the caller's own.
+    #[inline]
+    pub fn others_run(&self) -> bool {
+        self.shared.running.load(Ordering::Relaxed) > 1
+    }
+
+    /// Gives back an exchange that is done, for [`Engine::stand_by`].
+    pub fn hand_in(&self, done: Box<Exchange>) -> HandedIn {
+        let shared = &*self.shared;
+        let mut core = shared.baton.take();
+        let now = clock::now();
+        core.observe_call(done.timing.answered.saturating_sub(done.timing.started), now);
+        shared.take_back(&mut core, done, now);
+        HandedIn { begun: core.begun }
+    }
+
+    /// The caller has let others have the GIL since it has handed in an exchange. If one of them has begun a call since, calls
+    /// wait for the GIL and not for something else: one thread fewer that wants it. Without the GIL. The caller stands by until
+    /// it is woken, as those do that wait while another leads.
+    pub fn stand_by(&self, slot: usize, handed_in: HandedIn) {
+        if is_child() {
+            return;
+        }
+        let shared = &*self.shared;
+        let mut core = shared.baton.take();
+        let goes_on = core.begun == handed_in.begun || core.running == 0 || core.is_blocking();
+        if goes_on || core.reactor.is_woken() || core.reactor.chores.weight() > 0 || self.has_ended(&mut core) {
+            return;
+        }
+        core.followers.push(slot);
+        drop(core);
+        shared.waiting.slots[slot].park();
     }
 
     /// Sends a piece of a body of which more is to come (see `Exchange::write`). What the client does not take at once goes

@@ -33,6 +33,8 @@ pub(crate) struct Shared {
     pub has_admin: AtomicBool,
     pub siblings: OnceLock<Siblings>,
     pub queued: AtomicUsize,
+    /// Calls that are under way, as the baton's holder counts them.
+    pub running: AtomicUsize,
     pub life: Lifecycle,
     pub listeners: Vec<Option<SocketAddr>>,
     /// The owner of the scoreboards' memory.
