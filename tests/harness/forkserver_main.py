@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import json
+import logging
 import os
 import runpy
 import sys
@@ -132,10 +133,10 @@ def run_tricorn(argv: list[str], cwd: str) -> None:
     except SystemExit as end:
         if os.getpid() != arbiter or not isinstance(end.code, int):
             raise
-        from tricorn.workers.ending import end_process
+        from tricorn.workers.ending import Limits, end_process
 
         # An interpreter's end frees, and so copies, all it was forked with. Workers and fresh servers have theirs.
-        end_process(end.code)
+        end_process(end.code, Limits(logging.warning, exit_handlers=60.0), abandons=True)
 
 
 def main() -> None:

@@ -63,7 +63,7 @@ from tricorn.log import Logger
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.record import Record
 from tricorn.unpatched import os, time
-from tricorn.workers import watch
+from tricorn.workers import ending, watch
 from tricorn.workers.base import Worker
 from tricorn.workers.stall import Stall
 
@@ -357,7 +357,9 @@ class Effects:
         self.generation.remove_files()
         self._pidfiles.unlink()
         hooks.may(self.generation, "on_exit", self.server)
-        self.generation.log.flush()
+        log = self.generation.log
+        log.flush()
+        ending.prepare(ending.Limits(log.warning, self.generation.config.graceful_timeout))
         return code
 
     def quit(self) -> None:

@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
     from tricorn.compat.assigned import FileSources
 
-    return serve(FileSources.here(words))
+    return _end(serve(FileSources.here(words)))
 
 
 def _is_module(name: str) -> bool:
@@ -129,6 +129,12 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "top": _top,
 }
 """By the first word of the command line."""
+def _end(status: int) -> int:
+    """Ends the process of a server that has served; its threads are not waited for without a limit."""
+    from tricorn.workers import ending
+
+    ending.end_server(status)
+    return status
 
 
 def serve(sources: Sources) -> int:

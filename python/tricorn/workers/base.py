@@ -21,7 +21,7 @@ from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode, sho
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.record import Record
 from tricorn.unpatched import os
-from tricorn.workers import boot_failure, ending, libraries, notifier, watch
+from tricorn.workers import boot_failure, ending, inherited, libraries, notifier, watch
 from tricorn.workers.contract import Contract
 from tricorn.workers.handlers import HANDLED, Handlers, changed_by, ignore_signals
 from tricorn.workers.messages import BootFailed, Changed, Level, Libraries, Message, Notice, Ready, Retire, encode
@@ -185,6 +185,7 @@ class Worker(Contract, Preparation, ABC):
 
     def after_fork(self, fds: WorkerFds) -> None:
         """After the fork, in the child."""
+        inherited.forget_children()
         self.fds = fds
         self.pid = os.getpid()
         self.ppid = os.getppid()
@@ -200,8 +201,10 @@ class Worker(Contract, Preparation, ABC):
         status = self._boot_and_serve()
         ignore_signals()
         self._finish()
-        if self.has_threads_left():
-            ending.end_process(status)
+        abandons = self.has_threads_left()
+        if abandons or ending.threads():
+            limits = ending.Limits(self.log.warning, self.spec.config.graceful_timeout)
+            ending.end_process(status, limits, abandons=abandons)
         return status
 
     def _boot_and_serve(self) -> int:

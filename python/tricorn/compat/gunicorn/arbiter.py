@@ -18,6 +18,7 @@ from tricorn.arbiter.policy.events import Dismissed, Enlarged, Event, Signalled
 from tricorn.compat import programs
 from tricorn.compat.absent import refuse
 from tricorn.errors import ConfigError, ExitCode
+from tricorn.workers import ending
 
 _NAMES = ("HUP", "QUIT", "INT", "TERM", "TTIN", "TTOU", "USR1", "USR2", "WINCH")
 
@@ -61,7 +62,9 @@ class Arbiter(Server):
                 "max_worker_memory, and the hooks tell what happens."
             )
         self.is_managing = "manage_workers" in theirs
-        sys.exit(programs.run(self._program, self))
+        status = programs.run(self._program, self)
+        ending.end_server(status)
+        sys.exit(status)
 
     def spawn_worker(self) -> None:
         """One more than `num_workers`, until `kill_worker` is called."""
