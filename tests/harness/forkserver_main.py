@@ -136,7 +136,7 @@ def run_tricorn(argv: list[str], cwd: str) -> None:
         from tricorn.workers.ending import Limits, end_process
 
         # An interpreter's end frees, and so copies, all it was forked with. Workers and fresh servers have theirs.
-        end_process(end.code, Limits(logging.warning, exit_handlers=60.0), abandons=True)
+        end_process(end.code, Limits(logging, exit_handlers=60.0), abandons=True)
 
 
 def main() -> None:

@@ -359,7 +359,7 @@ class Effects:
         hooks.may(self.generation, "on_exit", self.server)
         log = self.generation.log
         log.flush()
-        ending.prepare(ending.Limits(log.warning, self.generation.config.graceful_timeout))
+        ending.prepare(ending.Limits(log, self.generation.config.graceful_timeout))
         return code
 
     def quit(self) -> None:

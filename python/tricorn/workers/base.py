@@ -203,7 +203,7 @@ class Worker(Contract, Preparation, ABC):
         self._finish()
         abandons = self.has_threads_left()
         if abandons or ending.threads():
-            limits = ending.Limits(self.log.warning, self.spec.config.graceful_timeout)
+            limits = ending.Limits(self.log, self.spec.config.graceful_timeout)
             ending.end_process(status, limits, abandons=abandons)
         return status
 

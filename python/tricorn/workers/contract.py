@@ -56,7 +56,7 @@ class Contract:
     def handle_quit(self, sig: int, frame: FrameType | None) -> None:
         """On INT and QUIT."""
         if self._handlers is not None:
-            self._handlers.stop()
+            self._handlers.stop(frame)
 
     def handle_abort(self, sig: int, frame: FrameType | None) -> None:
         """On ABRT."""
@@ -70,6 +70,10 @@ class Contract:
 
     def handle_winch(self, sig: int, frame: FrameType | None) -> None:
         """On WINCH: nothing to do."""
+
+    def is_in_call(self, frame: FrameType | None) -> bool:
+        """Whether a signal has interrupted, at this frame, a call of the application on the main thread."""
+        return False
 
     def notify(self) -> None:
         """The heartbeat, which the core's monitor does. Called once a second if a class overrides it."""

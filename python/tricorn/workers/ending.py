@@ -9,10 +9,9 @@ from __future__ import annotations
 import atexit
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType, ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tricorn.unpatched import os, signal
 
@@ -23,8 +22,8 @@ THREADS_PATIENCE = 2.0
 class Limits(NamedTuple):
     """How a server's process ends."""
 
-    warn: Callable[..., object]
-    """Gets a message and its arguments, as a logger's methods do."""
+    log: Any
+    """Has a method `warning`, as loggers do."""
     exit_handlers: float
     """Seconds for the functions registered with `atexit`."""
 
@@ -55,7 +54,7 @@ def end_process(status: int, limits: Limits, *, abandons: bool = False) -> None:
     waited_for = threads()
     in_time = _call(threading, "_shutdown", THREADS_PATIENCE)
     if not in_time and (left := [each.name for each in waited_for if _is_running(each)]):
-        limits.warn(LEFT, os.getpid(), THREADS_PATIENCE, ", ".join(left))
+        limits.log.warning(LEFT, os.getpid(), THREADS_PATIENCE, ", ".join(left))
     _call(atexit, "_run_exitfuncs", max(limits.exit_handlers, THREADS_PATIENCE))
     if in_time and not abandons:
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
+from tricorn.errors import ExitCode
 from tricorn.unpatched import os, signal
 from tricorn.workers import watch
 
@@ -42,6 +43,7 @@ class Handlers:
     def __init__(self, worker: Worker, core: Core) -> None:
         self._worker = worker
         self._core = core
+        self._has_ended_call = False
 
     def listen(self, theirs: Container[int] = ()) -> None:
         """For all signals but those of which a class of the user's has handlers."""
@@ -74,7 +76,7 @@ class Handlers:
         self._core.drain()
         self._worker.told_to_leave()
 
-    def stop(self) -> None:
+    def stop(self, frame: FrameType | None) -> None:
         worker = self._worker
         worker.leaving = True
         if worker.quick:
@@ -83,6 +85,16 @@ class Handlers:
             worker.quick = True
             worker.spawn(self._tell_and_stop)
         worker.told_to_leave()
+        self._end_call(frame, ExitCode.OK)
+
+    def _end_call(self, frame: FrameType | None, status: int) -> None:
+        """Raises SystemExit in the application's call that the main thread is in, as gunicorn does; but only once.
+
+        A second signal must not end what the first one has begun: `finally` clauses, context managers, error reporters.
+        """
+        if not self._has_ended_call and self._worker.is_in_call(frame):
+            self._has_ended_call = True
+            raise SystemExit(status)
 
     def _tell_and_stop(self) -> None:
         worker = self._worker
@@ -105,7 +117,10 @@ class Handlers:
             log.error("%s", error)
 
     def abort(self, frame: FrameType | None) -> None:
-        """The arbiter lost patience: tells the hook, says where the main thread is, and goes."""
+        """The arbiter lost patience: tells the hook, says where the main thread is, and goes.
+
+        A call on the main thread is ended by an exception. The arbiter kills a process that does not go by that.
+        """
         import traceback
 
         worker = self._worker
@@ -116,7 +131,11 @@ class Handlers:
         except Exception:
             worker.log.exception("Exception in the hook worker_abort")
         worker.log.debug("Worker aborted (pid: %s) at:\n%s", os.getpid(), "".join(traceback.format_stack(frame)))
-        worker.die()
+        if worker.is_in_call(frame):
+            self._core.drain()
+            self._end_call(frame, 1)
+        else:
+            worker.die()
 
 
 def changed_by(function: Callable[[], object]) -> set[int]:

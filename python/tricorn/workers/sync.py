@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from tricorn.workers.base import Worker
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from tricorn.workers.native import Core, WsgiGateway
 
 
@@ -17,3 +19,10 @@ class SyncWorker(Worker):
 
     def serve(self, core: Core, gateway: WsgiGateway) -> None:
         core.serve(gateway)
+
+    def is_in_call(self, frame: FrameType | None) -> bool:
+        serve = SyncWorker.serve.__code__
+        inner = frame
+        while inner is not None and inner.f_code is not serve:
+            inner = inner.f_back
+        return inner is not None and inner is not frame

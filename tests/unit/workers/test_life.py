@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 from tricorn.metrics.scoreboard import Scoreboard
@@ -67,9 +68,15 @@ def test_an_application_that_cannot_be_loaded(
     ],
 )
 def test_signals(name: str, notes: list[str], core: Core, hire: Callable[..., Arbiter]) -> None:
-    core.script = lambda: signal.raise_signal(signal.Signals[f"SIG{name}"])
+    core.script = lambda: in_call(signal.Signals[f"SIG{name}"])
     assert hire().worker.live() == 0
     assert core.notes == ["start", "serve", *notes, "close"]
+
+
+def in_call(number: signal.Signals) -> None:
+    """A signal while the application is called: what that lets out ends the call, and not the core."""
+    with suppress(SystemExit):
+        signal.raise_signal(number)
 
 
 @pytest.mark.parametrize("replaced", [False, True])
@@ -179,7 +186,7 @@ def test_hooks_in_their_order_and_with_their_arguments(core: Core, hire: Callabl
 
         return one if arity == 1 else two
 
-    core.script = lambda: signal.raise_signal(signal.SIGINT)
+    core.script = lambda: in_call(signal.SIGINT)
     arbiter = hire(
         post_fork=noting("post_fork", 2),
         post_worker_init=noting("post_worker_init", 1),

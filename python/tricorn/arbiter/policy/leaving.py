@@ -96,5 +96,5 @@ def stop(state: State, now: float, stopping: Stopping) -> Decision:
 QUIT_PATIENCE = 2.0
 """Seconds between QUIT and KILL; gunicorn's quick shutdown gives as much."""
 
-ABORT_PATIENCE = 1.0
+ABORT_PATIENCE = 2.0
 """Seconds between ABRT and KILL."""
