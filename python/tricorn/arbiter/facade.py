@@ -40,8 +40,6 @@ class Server:
         self._wake: Callable[[], object] = lambda: None
         self._post: Callable[[Event], object] = lambda event: None
         self._num_workers = generation.config.workers
-        self._asked: deque[int] = deque(maxlen=1)
-        """What a hook has set `num_workers` to, until the arbiter looks: a thread may set it at any moment."""
 
     def attach(
         self,
@@ -64,9 +62,16 @@ class Server:
         self._generation = generation
 
     @property
+    def _asked(self) -> deque[int]:
+        """What a hook has set `num_workers` to, until the arbiter looks. A thread may set it at any moment, and a program's
+        own arbiter before this class knows of it."""
+        asked: deque[int] = vars(self).setdefault("_asked_workers", deque(maxlen=1))
+        return asked
+
+    @property
     def num_workers(self) -> int:
         """How many workers are wanted. A hook, or a thread of one, may set it, with the effect of TTIN and TTOU."""
-        return next(iter(self._asked.copy()), self._num_workers)
+        return next(iter(tuple(self._asked)), self._num_workers)
 
     @num_workers.setter
     def num_workers(self, value: int) -> None:

@@ -146,7 +146,7 @@ impl Shared {
         self.waiting.slots[slot].enter();
         core.begun = core.begun.wrapping_add(1);
         core.running += 1;
-        self.running.store(core.running, Ordering::Relaxed);
+        self.note_running(core);
     }
 
     /// Lets others know what the thread is at; not under the baton, for only this thread's entry is written.
@@ -204,12 +204,19 @@ impl Shared {
         (timing.route != 0).then_some(Ended { routes, route: timing.route, length })
     }
 
+    /// Calls that block do not wait for the GIL: they are no reason to let others have it.
+    #[inline]
+    fn note_running(&self, core: &Core) {
+        let running = if core.is_blocking() { 0 } else { core.running };
+        self.running.store(running, Ordering::Relaxed);
+    }
+
     #[inline]
     fn end_call(&self, core: &mut Core, slot: usize, route: Option<Ended>) {
         self.waiting.sampling.ends(self.board, slot, route);
         self.board.call_ends(slot);
         core.running = core.running.saturating_sub(1);
-        self.running.store(core.running, Ordering::Relaxed);
+        self.note_running(core);
         self.waiting.call_ended(&mut core.free_slots, slot, core.reactor.is_shut());
     }
 

@@ -274,7 +274,7 @@ impl Engine {
         Wake::Request(exchange)
     }
 
-    /// Whether calls are under way on other threads, besides the caller's own.
+    /// Whether calls are under way on other threads, besides the caller's own, that may wait for the GIL.
     #[inline]
     pub fn others_run(&self) -> bool {
         self.shared.running.load(Ordering::Relaxed) > 1
@@ -282,6 +282,9 @@ impl Engine {
 
     /// Gives back an exchange that is done, for [`Engine::stand_by`].
     pub fn hand_in(&self, done: Box<Exchange>) -> HandedIn {
+        if is_child() {
+            return HandedIn { begun: 0 };
+        }
         let shared = &*self.shared;
         let mut core = shared.baton.take();
         let now = clock::now();

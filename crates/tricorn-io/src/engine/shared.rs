@@ -33,7 +33,7 @@ pub(crate) struct Shared {
     pub has_admin: AtomicBool,
     pub siblings: OnceLock<Siblings>,
     pub queued: AtomicUsize,
-    /// Calls that are under way, as the baton's holder counts them.
+    /// Calls that are under way, as the baton's holder counts them; 0 where calls block.
     pub running: AtomicUsize,
     pub life: Lifecycle,
     pub listeners: Vec<Option<SocketAddr>>,
