@@ -14,7 +14,9 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
-use tricorn_io::{AccessLog, Channel, Engine, GROUP_BYTES, Group, Scoreboard, Siblings, Wake, clock, page_bytes};
+use tricorn_io::{
+    AccessLog, Channel, Engine, Exchange, GROUP_BYTES, Group, Scoreboard, Siblings, Wake, clock, page_bytes,
+};
 
 /// The reactor, its monitor thread and the scoreboard page of this worker.
 #[pyclass(frozen, module = "tricorn._core")]
@@ -110,7 +112,6 @@ impl Core {
             }
         };
         let mut done = None;
-        let yields = self.engine.config().threads > 1;
         // How long this thread waited for the GIL since it was free for a request.
         let mut waited = 0;
         loop {
@@ -125,15 +126,7 @@ impl Core {
                         })
                     };
                     match panics::caught(answer) {
-                        Ok((exchange, Ok(()))) if yields && self.engine.others_run() => {
-                            // Calls that have begun and wait for the GIL come before requests that have not.
-                            let handed_in = self.engine.hand_in(exchange);
-                            py.detach(|| {
-                                std::thread::yield_now();
-                                self.engine.stand_by(slot, handed_in);
-                            });
-                        }
-                        Ok((exchange, Ok(()))) => done = Some(exchange),
+                        Ok((exchange, Ok(()))) => done = self.make_way(py, slot, exchange),
                         Ok((exchange, Err(error))) => {
                             // A defect of ours, or no memory: the request is finished, the thread leaves.
                             self.engine.leave(slot, Some(exchange));
@@ -209,6 +202,21 @@ impl Core {
 impl Core {
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    /// After a call: those that have begun and wait for the GIL come before requests that have not. The exchange, if it is still
+    /// to be given back.
+    #[inline]
+    fn make_way(&self, py: Python<'_>, slot: usize, exchange: Box<Exchange>) -> Option<Box<Exchange>> {
+        if !self.engine.others_run() {
+            return Some(exchange);
+        }
+        let handed_in = self.engine.hand_in(exchange);
+        py.detach(|| {
+            std::thread::yield_now();
+            self.engine.stand_by(slot, handed_in);
+        });
+        None
     }
 
     /// On the main thread, between two requests.

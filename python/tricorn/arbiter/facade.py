@@ -63,8 +63,10 @@ class Server:
 
     @property
     def _asked(self) -> deque[int]:
-        """What a hook has set `num_workers` to, until the arbiter looks. A thread may set it at any moment, and a program's
-        own arbiter before this class knows of it."""
+        """What a hook has set `num_workers` to, until the arbiter looks.
+
+        A thread may set it at any moment, and a program's own arbiter before `begin` has run.
+        """
         asked: deque[int] = vars(self).setdefault("_asked_workers", deque(maxlen=1))
         return asked
 

@@ -129,6 +129,8 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "top": _top,
 }
 """By the first word of the command line."""
+
+
 def _end(status: int) -> int:
     """Ends the process of a server that has served; its threads are not waited for without a limit."""
     from tricorn.workers import ending

@@ -5,7 +5,7 @@
 //! `baton-tracking` complain of a hold that works for more than a millisecond (`holds.rs`).
 #[cfg(feature = "baton-tracking")]
 use super::holds::Hold;
-use super::pace::Pace;
+use super::pace::Calls;
 use crate::clock::{self, MILLI};
 use crate::config;
 use crate::exchange::lost::Leases;
@@ -41,11 +41,7 @@ pub struct Core {
     pub share_of: Option<u64>,
     /// The batch to be filled by the next wait.
     pub spare: Events,
-    /// How long application calls block of late: what they would take if no other thread had the processor.
-    pub pace: Pace,
-    /// Calls that have begun, and those of them that are under way.
-    pub begun: u64,
-    pub running: usize,
+    pub calls: Calls,
     pub leases: Leases,
     /// With `request_id`: makes those that no client gave.
     pub ids: Option<request_id::Maker>,
@@ -65,9 +61,7 @@ impl Core {
             share_due: 0,
             share_of: None,
             spare: Events::default(),
-            pace: Pace::default(),
-            begun: 0,
-            running: 0,
+            calls: Calls::default(),
             leases,
             ids,
         }
@@ -75,18 +69,18 @@ impl Core {
 
     /// Remembers how long a call took that has ended now.
     pub fn observe_call(&mut self, nanos: u64, now: u64) {
-        self.pace.observe(nanos, self.rounds, now, clock::process_cpu);
+        self.calls.pace.observe(nanos, self.rounds, now, clock::process_cpu);
     }
 
     /// Calls block for so long that the next leader should be up before one begins, not a tick later.
     pub fn is_blocking(&self) -> bool {
-        self.pace.usual() > MILLI
+        self.calls.pace.usual() > MILLI
     }
 
     /// Answers should be sent together: requests wait, and calls are neither so short that no client sleeps meanwhile nor so
     /// long that a client should wait for the next one.
     pub fn gathers_answers(&self) -> bool {
-        config::GATHER_ANSWERS.contains(&self.pace.usual()) && self.reactor.is_pressed()
+        config::GATHER_ANSWERS.contains(&self.calls.pace.usual()) && self.reactor.is_pressed()
     }
 }
 

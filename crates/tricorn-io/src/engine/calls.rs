@@ -144,8 +144,8 @@ impl Shared {
         }
         exchange.timing.queue = exchange.timing.started.saturating_sub(exchange.request.times.waits_since);
         self.waiting.slots[slot].enter();
-        core.begun = core.begun.wrapping_add(1);
-        core.running += 1;
+        core.calls.begun = core.calls.begun.wrapping_add(1);
+        core.calls.running += 1;
         self.note_running(core);
     }
 
@@ -207,7 +207,7 @@ impl Shared {
     /// Calls that block do not wait for the GIL: they are no reason to let others have it.
     #[inline]
     fn note_running(&self, core: &Core) {
-        let running = if core.is_blocking() { 0 } else { core.running };
+        let running = if core.is_blocking() { 0 } else { core.calls.running };
         self.running.store(running, Ordering::Relaxed);
     }
 
@@ -215,7 +215,7 @@ impl Shared {
     fn end_call(&self, core: &mut Core, slot: usize, route: Option<Ended>) {
         self.waiting.sampling.ends(self.board, slot, route);
         self.board.call_ends(slot);
-        core.running = core.running.saturating_sub(1);
+        core.calls.running = core.calls.running.saturating_sub(1);
         self.note_running(core);
         self.waiting.call_ended(&mut core.free_slots, slot, core.reactor.is_shut());
     }

@@ -290,7 +290,7 @@ impl Engine {
         let now = clock::now();
         core.observe_call(done.timing.answered.saturating_sub(done.timing.started), now);
         shared.take_back(&mut core, done, now);
-        HandedIn { begun: core.begun }
+        HandedIn { begun: core.calls.begun }
     }
 
     /// The caller has let others have the GIL since it has handed in an exchange. If one of them has begun a call since, calls
@@ -302,7 +302,7 @@ impl Engine {
         }
         let shared = &*self.shared;
         let mut core = shared.baton.take();
-        let goes_on = core.begun == handed_in.begun || core.running == 0 || core.is_blocking();
+        let goes_on = core.calls.begun == handed_in.begun || core.calls.running == 0 || core.is_blocking();
         if goes_on || core.reactor.is_woken() || core.reactor.chores.weight() > 0 || self.has_ended(&mut core) {
             return;
         }

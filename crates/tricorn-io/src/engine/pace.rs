@@ -10,6 +10,17 @@ const LONG: u64 = MILLI;
 /// The processor time of the process is read once in so many rounds, and at each long call.
 const ROUNDS: u64 = 64;
 
+/// What is known of the calls of all threads.
+#[derive(Debug, Default)]
+pub struct Calls {
+    /// How long they block of late.
+    pub pace: Pace,
+    /// How many have begun.
+    pub begun: u64,
+    /// How many are under way.
+    pub running: usize,
+}
+
 #[derive(Debug, Default)]
 pub struct Pace {
     /// Exponentially weighted mean, nanoseconds.

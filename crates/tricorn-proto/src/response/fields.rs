@@ -10,7 +10,7 @@ pub(super) struct Fields {
     list: FieldList,
     content_length: Option<u64>,
     /// Which of the list the Content-Length is.
-    length_at: Option<usize>,
+    length_at: Option<u32>,
     has_server: bool,
     has_date: bool,
     has_request_id: bool,
@@ -40,7 +40,7 @@ impl Fields {
                 if !self.note_length(value)? {
                     return Ok(());
                 }
-                self.length_at = Some(self.list.len());
+                self.length_at = u32::try_from(self.list.len()).ok();
             }
             Use::Server => self.has_server = true,
             Use::Date => self.has_date = true,
@@ -93,7 +93,7 @@ impl Fields {
     /// Which of the list the Content-Length is.
     #[inline]
     pub fn length_at(&self) -> Option<usize> {
-        self.length_at
+        self.length_at.map(|at| at as usize)
     }
 
     #[inline]
