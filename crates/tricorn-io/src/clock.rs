@@ -37,8 +37,8 @@ const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Au
 pub struct WallText {
     /// Monotonic time from which the texts are stale.
     stale_at: u64,
-    /// Monotonic time of the last look at the clock.
-    at: u64,
+    /// At the last look at the clock, since the second that the texts name.
+    millis: u16,
     /// IMF-fixdate (RFC 9110 section 5.6.7), 29 bytes.
     date: [u8; 29],
     /// `[21/Nov/2026:01:02:32 +0000]`, the access log's time.
@@ -48,17 +48,18 @@ pub struct WallText {
 impl WallText {
     /// There is no text before the first one: a worker that leaves before it has looked for events may still answer.
     pub fn at(now: u64) -> WallText {
-        let mut text = WallText { stale_at: 0, at: now, date: [0; 29], log: [0; 28] };
-        text.render(now);
+        let mut text = WallText { stale_at: 0, millis: 0, date: [0; 29], log: [0; 28] };
+        text.refresh(now);
         text
     }
 
     #[inline]
     pub fn refresh(&mut self, now: u64) {
-        self.at = now;
         if now >= self.stale_at {
             self.render(now);
         }
+        let left = self.stale_at.saturating_sub(now).min(SECOND);
+        self.millis = (((SECOND - left) / MILLI) as u16).min(999);
     }
 
     pub fn date(&self) -> &[u8] {
@@ -71,8 +72,7 @@ impl WallText {
 
     /// Milliseconds since the second that `log_time` names.
     pub fn millis(&self) -> u16 {
-        let left = self.stale_at.saturating_sub(self.at).min(SECOND);
-        (((SECOND - left) / MILLI) as u16).min(999)
+        self.millis
     }
 
     #[cold]
