@@ -324,11 +324,11 @@ fn a_length_of_the_application_is_one_number() {
     let mut reply = Reply::default();
     reply.begin(Method::Get, Version::Http11, true);
     reply.status(b"200 OK").unwrap();
-    for bad in ["", "+1", "-1", " 1", "1 ", "0x1", "1,1", "99999999999999999999"] {
+    for bad in ["", "+1", "-1", "0x1", "1,1", "99999999999999999999"] {
         assert!(matches!(reply.field(b"Content-Length", bad.as_bytes()), Err(Fault::FieldValue(_))), "{bad:?}");
     }
     assert_eq!(reply.field(b"Content-Length", b"5"), Ok(()));
-    assert_eq!(reply.field(b"content-length", b"5"), Ok(()));
+    assert_eq!(reply.field(b"content-length", b" 5 "), Ok(()), "as gunicorn: blanks around it are none of it");
     assert!(matches!(reply.field(b"Content-Length", b"6"), Err(Fault::FieldValue(_))));
     assert_eq!(reply.content_length(), Some(5));
     assert!(reply.fields().iter().eq([(&b"Content-Length"[..], &b"5"[..])]));
