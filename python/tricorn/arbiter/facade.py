@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from signal import Signals
@@ -30,6 +29,8 @@ class Server:
     """How many workers have been started."""
     is_managing = False
     """`manage_workers` is to be called once a second."""
+    _asked: int | None = None
+    """What a hook has set `num_workers` to, until the arbiter looks."""
 
     def __init__(self, generation: Generation) -> None:
         self.begin(generation)
@@ -62,24 +63,16 @@ class Server:
         self._generation = generation
 
     @property
-    def _asked(self) -> deque[int]:
-        """What a hook has set `num_workers` to, until the arbiter looks.
-
-        A thread may set it at any moment, and a program's own arbiter before `begin` has run.
-        """
-        asked: deque[int] = vars(self).setdefault("_asked_workers", deque(maxlen=1))
-        return asked
-
-    @property
     def num_workers(self) -> int:
         """How many workers are wanted. A hook, or a thread of one, may set it, with the effect of TTIN and TTOU."""
-        return next(iter(tuple(self._asked)), self._num_workers)
+        asked = self._asked  # read once: the arbiter may take it meanwhile
+        return self._num_workers if asked is None else asked
 
     @num_workers.setter
     def num_workers(self, value: int) -> None:
         if value < 0:
             raise ValueError(f"num_workers is a number of workers, not {value}")
-        self._asked.append(value)
+        self._asked = value
         if self.pid == os.getpid():  # in a worker the descriptor may be another one
             self._wake()
 
@@ -88,10 +81,8 @@ class Server:
 
     def take_request(self) -> int | None:
         """The number of workers that was asked for since the last look."""
-        try:
-            return self._asked.pop()
-        except IndexError:
-            return None
+        asked: int | None = vars(self).pop("_asked", None)  # in one step: a thread may set it at any moment
+        return asked
 
     def reload(self) -> None:
         """As HUP."""
