@@ -87,6 +87,21 @@ pub(super) struct Examiner {
 }
 
 impl Finding {
+    /// What a look at a thread has found, and nothing besides.
+    pub fn new(number: u64, thread: Thread, at: u64) -> Finding {
+        Finding {
+            number,
+            thread,
+            holder: None,
+            source: String::new(),
+            missing: String::new(),
+            at,
+            pool: None,
+            turns: false,
+            origin: Origin::default(),
+        }
+    }
+
     /// The thread whose line and library are to be named.
     pub fn blamed(&self) -> &Thread {
         self.holder.as_deref().unwrap_or(&self.thread)
@@ -205,19 +220,8 @@ const TAKEN: &str = "Native stacks of threads that compute are not told: doctor_
 fn unseen(threads: &[(u64, ThreadId)], why: &str) -> Vec<Answer> {
     let (at, missing) = (clock::now(), why.to_owned());
     let finding = |&(number, thread): &(u64, ThreadId)| {
-        let (thread, source, missing) = (Thread::unseen(thread as u32, why), String::new(), missing.clone());
-        let finding = Finding {
-            number,
-            thread,
-            holder: None,
-            source,
-            missing,
-            at,
-            pool: None,
-            turns: false,
-            origin: Origin::default(),
-        };
-        Answer::Found(Box::new(finding))
+        let finding = Finding::new(number, Thread::unseen(thread as u32, why), at);
+        Answer::Found(Box::new(Finding { missing: missing.clone(), ..finding }))
     };
     threads.iter().map(finding).collect()
 }

@@ -215,19 +215,7 @@ mod tests {
         }
 
         fn finds(&mut self, number: u64, at: u64) {
-            let (thread, source, missing) = (thread(), "query()".to_owned(), String::new());
-            let finding = Finding {
-                number,
-                thread,
-                holder: None,
-                source,
-                missing,
-                at,
-                pool: None,
-                turns: false,
-                origin: Default::default(),
-            };
-            self.slow.found(finding);
+            self.slow.found(Finding { source: "query()".into(), ..Finding::new(number, thread(), at) });
         }
     }
 

@@ -170,7 +170,6 @@ pub(super) fn cut(text: &str, most: usize) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::monitor::packages::Origin;
     use tricorn_doctor::{Library, Native, PyFrame, ThreadGil};
 
     pub fn thread() -> Thread {
@@ -241,18 +240,7 @@ pub(super) mod tests {
         let pool = Some(PoolWait { pool: "alchemy".into(), size: String::new(), site, line: None });
         for (verdict, told) in [(Verdict::LockWait, "POOL_WAIT"), (Verdict::GilVictim, "GIL_VICTIM")] {
             let thread = Thread { verdict, ..thread() };
-            let (source, missing, pool) = (String::new(), String::new(), pool.clone());
-            let finding = Finding {
-                number: 1,
-                thread,
-                holder: None,
-                source,
-                missing,
-                at: 0,
-                pool,
-                turns: false,
-                origin: Origin::default(),
-            };
+            let finding = Finding { pool: pool.clone(), ..Finding::new(1, thread, 0) };
             let shares = Shares::new(0.0, 0.0);
             let held = Held { length: SECOND, told: 0, ongoing: false, request: ("", true), delayed: 0, shares };
             let record = record(held, &finding, 700);
@@ -274,18 +262,8 @@ pub(super) mod tests {
             native: Native { library: Some(library), ..Native::default() },
             ..thread()
         };
-        let (holder, source, missing) = (Some(Box::new(holder)), "compiled.match(text)".to_owned(), String::new());
-        let finding = Finding {
-            number: 1,
-            thread: seen,
-            holder,
-            source,
-            missing,
-            at: 0,
-            pool: None,
-            turns: false,
-            origin: Origin::default(),
-        };
+        let (holder, source) = (Some(Box::new(holder)), "compiled.match(text)".to_owned());
+        let finding = Finding { holder, source, ..Finding::new(1, seen, 0) };
         let shares = Shares::new(0.0, 0.0);
         let held = Held { length: SECOND, told: 0, ongoing: false, request: ("", true), delayed: 0, shares };
         let record = record(held, &finding, 700);
@@ -315,17 +293,7 @@ pub(super) mod tests {
         let site = PyFrame { file: long.clone(), function: long.clone(), line: 1 };
         let pool = Some(PoolWait { pool: long.clone(), size: long.clone(), site, line: None });
         let (source, missing) = (long.clone(), long.clone());
-        let finding = Finding {
-            number: 1,
-            thread: seen,
-            holder: None,
-            source,
-            missing,
-            at: 0,
-            pool,
-            turns: false,
-            origin: Origin::default(),
-        };
+        let finding = Finding { source, missing, pool, ..Finding::new(1, seen, 0) };
         let (shares, request) = (Shares::new(1.0, 1.0), (long.as_str(), true));
         let held = Held { length: SECOND, told: 0, ongoing: false, request, delayed: 0, shares };
         let line = line(held, &finding);

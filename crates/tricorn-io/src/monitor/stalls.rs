@@ -289,19 +289,8 @@ mod tests {
 
         fn finds(&mut self, line: i32, at: u64) {
             let number = self.stalls.number;
-            let (source, missing) = ("p.flush()".into(), String::new());
-            let (thread, at) = (thread(line), at * MILLI);
-            self.stalls.found(Finding {
-                number,
-                thread,
-                holder: None,
-                source,
-                missing,
-                at,
-                pool: None,
-                turns: self.turns,
-                origin: Default::default(),
-            });
+            let finding = Finding::new(number, thread(line), at * MILLI);
+            self.stalls.found(Finding { source: "p.flush()".into(), turns: self.turns, ..finding });
         }
 
         /// From this millisecond on for a fifth of a second, with one other request.
