@@ -173,6 +173,14 @@ impl Shared {
         core.reactor.finish(exchange, now);
     }
 
+    /// The same on the thread that made the call, whose length is remembered.
+    #[inline]
+    pub fn end_and_observe(&self, core: &mut Core, exchange: Box<Exchange>) {
+        let now = clock::now();
+        core.observe_call(exchange.timing.answered.saturating_sub(exchange.timing.started), now);
+        self.take_back(core, exchange, now);
+    }
+
     /// Takes back what exchanges had that were dropped.
     #[inline]
     pub fn reclaim(&self, core: &mut Core) {

@@ -224,9 +224,7 @@ impl Engine {
         core.rounds = core.rounds.wrapping_add(1);
         shared.reclaim(core);
         if let Some(exchange) = done {
-            let now = clock::now();
-            core.observe_call(exchange.timing.answered.saturating_sub(exchange.timing.started), now);
-            shared.take_back(core, exchange, now);
+            shared.end_and_observe(core, exchange);
         }
         shared.stop_covering(core);
         if self.has_ended(core) {
@@ -287,15 +285,13 @@ impl Engine {
         }
         let shared = &*self.shared;
         let mut core = shared.baton.take();
-        let now = clock::now();
-        core.observe_call(done.timing.answered.saturating_sub(done.timing.started), now);
-        shared.take_back(&mut core, done, now);
+        shared.end_and_observe(&mut core, done);
         HandedIn { begun: core.calls.begun }
     }
 
-    /// The caller has let others have the GIL since it has handed in an exchange. If one of them has begun a call since, calls
-    /// wait for the GIL and not for something else: one thread fewer that wants it. Without the GIL. The caller stands by until
-    /// it is woken, as those do that wait while another leads.
+    /// To be called without the GIL, when others have had a chance to take it since an exchange was handed in. If one of them has
+    /// begun a call, it is the GIL that calls wait for, and one thread fewer should want it: this one parks, as those do that
+    /// wait while another leads.
     pub fn stand_by(&self, slot: usize, handed_in: HandedIn) {
         if is_child() {
             return;
