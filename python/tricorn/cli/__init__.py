@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from tricorn import __version__
@@ -31,11 +32,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         with until_reader_leaves():
             print(f"tricorn (version {__version__})")
         return 0
+    import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
+
     command = COMMANDS.get(words[0]) if words else None
     if command is not None and not _is_module(words[0]):  # an application of that name is an application
         with until_reader_leaves():
             return command(words[1:])
-    import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
     from tricorn.compat.assigned import FileSources
 
     return _end(serve(FileSources.here(words)))
@@ -50,8 +52,6 @@ def _is_module(name: str) -> bool:
 
 
 def _load(words: Sequence[str]) -> int:
-    import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
-
     try:
         from tricorn.cli import load_command
 
@@ -71,44 +71,10 @@ def _bench(words: Sequence[str]) -> int:
         return 130
 
 
-def _dev_cert(words: Sequence[str]) -> int:
-    from tricorn.cli import dev_cert_command
-
-    return dev_cert_command.main(words)
-
-
-def _doctor(words: Sequence[str]) -> int:
-    from tricorn.cli import doctor_command
-
-    return doctor_command.main(words)
-
-
-def _ctl(words: Sequence[str]) -> int:
-    import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
-    from tricorn.cli import ctl_command
-
-    return ctl_command.main(words)
-
-
-def _top(words: Sequence[str]) -> int:
-    import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
-    from tricorn.cli import top_command
-
-    return top_command.main(words)
-
-
-def _init(words: Sequence[str]) -> int:
-    import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
-    from tricorn.cli.init import command
-
-    return command.main(words)
-
-
 def _execute(command: Sequence[str]) -> int:
     if command[:1] in (["-h"], ["--help"]):
         print(EXEC_HELP, end="")
         return 0
-    import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
     from tricorn.compat.execute import execute
     from tricorn.errors import ConfigError
 
@@ -118,15 +84,25 @@ def _execute(command: Sequence[str]) -> int:
         return error.report()
 
 
+def _main_of(module: str) -> Callable[[Sequence[str]], int]:
+    """Returns the `main` of a module, which is imported when it is called."""
+
+    def run(words: Sequence[str]) -> int:
+        status: int = import_module(module).main(words)
+        return status
+
+    return run
+
+
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "bench": _bench,
-    "ctl": _ctl,
-    "dev-cert": _dev_cert,
-    "doctor": _doctor,
+    "ctl": _main_of("tricorn.cli.ctl_command"),
+    "dev-cert": _main_of("tricorn.cli.dev_cert_command"),
+    "doctor": _main_of("tricorn.cli.doctor_command"),
     "exec": _execute,
-    "init": _init,
+    "init": _main_of("tricorn.cli.init.command"),
     "load": _load,
-    "top": _top,
+    "top": _main_of("tricorn.cli.top_command"),
 }
 """By the first word of the command line."""
 

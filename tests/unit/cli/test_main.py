@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tricorn.cli import main
+from tricorn.cli import COMMANDS, main
+from tricorn.workers import boot_failure
 
 
 @pytest.fixture(autouse=True)
@@ -49,3 +50,7 @@ def test_check_config_loads_the_application() -> None:
 def test_check_config_says_why_it_cannot_be_loaded(app: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--check-config", app]) == 1
     assert "Error while loading the application:" in capsys.readouterr().err
+
+
+def test_every_command_can_be_meant_by_a_slip_in_its_name() -> None:
+    assert tuple(COMMANDS) == boot_failure.COMMANDS
