@@ -51,7 +51,7 @@ class Channel:
         while True:
             try:
                 # What else is in a message, only the cores understand; a byte of it tells it from the end. Workers
-                # share the socket, and could have made it wait.
+                # share the socket and may have made it blocking, so that the call itself has to say otherwise.
                 some, descriptors, _, _ = socket.recv_fds(self.receiver, 1, MOST_DESCRIPTORS, FLAGS)
             except BlockingIOError:
                 return count
@@ -129,7 +129,7 @@ def _turn_away(descriptors: list[int]) -> None:
         os.close(client)
         return
     with connection, suppress(OSError):  # a client that has left needs no answer
-        # It may be shared, too. The answer is short: a buffer that does not take it whole takes nothing.
+        # A worker may share this one, too. The answer is short: it fits into an empty send buffer.
         connection.send(_unavailable(), socket.MSG_DONTWAIT)
         connection.shutdown(socket.SHUT_WR)
         # Closed with something unread, it would be reset, and the answer lost on its way.

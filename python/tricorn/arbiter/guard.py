@@ -1,4 +1,4 @@
-"""What workers write and send is no reason to end the service: one place where an exception because of it ends."""
+"""Keeps the arbiter running when something that a worker has written or sent makes it raise an exception."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Guard:
 
     @contextmanager
     def __call__(self, what: str) -> Iterator[None]:
-        """`what`: a sentence for the log, without its full stop."""
+        """Logs an exception of the block, and suppresses it. `what`: a sentence for the log, without its full stop."""
         try:
             yield
         except Exception:

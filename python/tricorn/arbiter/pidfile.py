@@ -65,7 +65,7 @@ class Pidfiles:
     """The server's pidfile, if it has one, and that of the generation on trial, if it wants another one."""
 
     def __init__(self, path: str | None, umask: int = 0) -> None:
-        """Raises ConfigError. `umask`: the setting, which the files of before keep when it changes."""
+        """Raises ConfigError. `umask` is the setting: permissions that the file does not get."""
         self._current: Pidfile | None = None
         self._next: Pidfile | None = None
         if path:

@@ -262,9 +262,9 @@ class ProcessTable:
 
 @contextmanager
 def only_worker(messages: int) -> Iterator[None]:
-    """In a new worker: an exception ends this process here, and the arbiter is told why.
+    """In a new worker: ends the process on any exception, and tells the arbiter why.
 
-    Above it on the stack is the arbiter's loop, whose clean-up would remove the files of the server that runs.
+    Further up the stack is the arbiter's loop, whose clean-up would remove the files of the running server.
     """
     try:
         yield

@@ -44,7 +44,7 @@ class WorkerHandle:
     profile_bell: int = -1
     """The write end of a pipe at which its sampler waits for orders.
 
-    A pipe, whose ends have flags of their own: of an eventfd a worker could make the arbiter's writes wait.
+    A pipe rather than an eventfd: its ends have separate flags, so a worker cannot make the arbiter's writes block.
     """
     profiled: int = 0
     """The number of the last order."""

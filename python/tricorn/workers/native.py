@@ -93,7 +93,7 @@ def unknown_atoms(config: Config) -> str | None:
 
 
 def upload_candidates(config: Config) -> list[str]:
-    """Directories in the order in which they are tried; one that is asked for is the only one."""
+    """Returns the directories to try, in this order; only one if `tmp_upload_dir` names it."""
     if config.tmp_upload_dir is not None:
         return [config.tmp_upload_dir]
     system = os.environ.get("TMPDIR") or "/tmp"
@@ -101,19 +101,19 @@ def upload_candidates(config: Config) -> list[str]:
 
 
 def upload_directory(config: Config) -> str | None:
-    """The first in which this user can make files; None if there is none (a read-only file system)."""
+    """Returns the first in which this user can create files; None if there is none (a read-only file system)."""
     return next(filter(_can_be_written, upload_candidates(config)), None)
 
 
 def upload_options(config: Config) -> dict[str, object]:
-    """Options of the core: the directory, and without one as much in memory as the bodies of a worker may take."""
+    """Returns the core's options. Without a directory, bodies stay in memory up to `body_buffer_total`."""
     found = upload_directory(config)
     size = config.body_buffer_size if found is not None else max(config.body_buffer_size, config.body_buffer_total)
     return {"upload_dir": found, "body_buffer_size": size}
 
 
 def upload_warning(config: Config, kind: type[Worker]) -> str | None:
-    """If bodies that go to disk take memory there, or cannot go anywhere."""
+    """Returns a warning if the directory for large bodies is in memory, or if there is none; else None."""
     if kind.streaming or not config.request_buffering:
         return None
     found = upload_directory(config)

@@ -16,10 +16,11 @@ from tricorn.arbiter.loop import Loop
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.policy.events import ChildExited, Told
 from tricorn.arbiter.policy.state import Policy, State
-from tricorn.arbiter.process_table import ProcessTable, _serving
+from tricorn.arbiter.process_table import ProcessTable, _serving, only_worker
 from tricorn.arbiter.systemd import Notifier
 from tricorn.arbiter.worker_handle import WorkerHandle
-from tricorn.workers.messages import BootFailed, encode
+from tricorn.errors import ExitCode
+from tricorn.workers.messages import BootFailed, Decoder, encode
 from tricorn.workers.native import scoreboard_bytes
 
 from tests.harness import page
@@ -145,6 +146,23 @@ def test_nobody_counts_on_a_worker_that_is_buried(house: House) -> None:
     words[page.FREE] = 4
     house.processes.remove(handle)
     assert words[page.FREE] == 0
+
+
+def test_an_exception_in_a_new_worker_ends_it_and_reaches_nothing_of_the_arbiters() -> None:
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            with only_worker(writer):
+                raise RuntimeError("the address is gone")
+        finally:
+            os._exit(99)  # the arbiter's clean-up would be here
+    os.close(writer)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == ExitCode.WORKER_BOOT
+    told = Decoder().feed(os.read(reader, 4096))
+    os.close(reader)
+    assert told == [BootFailed(ExitCode.WORKER_BOOT, "RuntimeError: the address is gone")]
 
 
 def test_of_many_requests_the_oldest_are_named_and_the_others_counted() -> None:

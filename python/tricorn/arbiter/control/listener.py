@@ -1,7 +1,7 @@
 """Accepts clients, reads from them, writes to them, and keeps the limits. Never waits for one.
 
-A client is read from only when it was answered: one that sends requests without end, or does not read its answers,
-waits itself, and costs no memory.
+A client is read only after it has been answered. One that floods the server with requests, or does not read the
+answers, slows down only itself.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 MOST_CLIENTS = 8
 MOST_OF_OTHERS = 6
-"""Of users that are neither root nor the server's: the rest is kept for those two."""
+"""Clients of users other than root and the server's own, who find the remaining places free."""
 MOST_OF_ANOTHER = 2
-"""Of each of them."""
+"""Clients of any one such user."""
 MOST_WAITS = 8
-"""Answers that come later, of one client: with so many to come it is not read."""
+"""Pending answers of one client (`reload --wait`); with so many it is not read."""
 MOST_UNSENT = 1 << 20
 """Bytes that wait for one client; with more it is dropped."""
 SILENCE = 300.0
@@ -79,7 +79,7 @@ class Client:
 
     @property
     def interest(self) -> int:
-        """For poll(2). What it has sent already comes first; until then only its end is noticed."""
+        """Events to poll(2) for. Until the requests that were read are answered, only a hang-up is noticed."""
         if self.unsent or self.ending:
             return select.POLLOUT
         return select.POLLIN if self.is_ready and not self.more else 0
