@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any, Literal, TypeAlias, TypeVar, final
 
 _T = TypeVar("_T")
@@ -27,6 +28,7 @@ __all__ = [
     "RoutePages",
     "RunningRequest",
     "Scoreboard",
+    "SignalHandler",
     "Snapshot",
     "Transport",
     "TransportGateway",
@@ -469,6 +471,20 @@ class LedgerReader:
         """Workers that were started."""
 
 @final
+class SignalHandler:
+    """Calls `method`, which is bound, without a trace function: no debugger stops in it.
+
+    The trace function is put back afterwards unless it is one of `bdb.Bdb`, as pdb's is.
+    """
+
+    def __new__(cls, method: Callable[[int, FrameType | None], object]) -> SignalHandler: ...
+    @property
+    def __self__(self) -> object:
+        """The object of the method, as of the method itself."""
+
+    def __call__(self, number: int, frame: FrameType | None, /) -> object: ...
+
+@final
 class Core:
     """The reactor, its monitor thread and the scoreboard page of this worker.
 
@@ -481,6 +497,13 @@ class Core:
     @property
     def wakeup_fd(self) -> int:
         """A non-blocking descriptor for `signal.set_wakeup_fd`."""
+
+    def end_calls(self) -> bool:
+        """Raises `SystemExit` in the calls of all threads but the main one, once each. Whether there was one to end.
+
+        A thread meets it between two of its instructions: what it waits for in C is not ended. From now on an
+        application that lets it out has done what it was told, and there is no traceback in the log.
+        """
 
     def call_when_woken(self, function: Callable[[], object]) -> None:
         """Has the main thread call this between two requests, whenever `wakeup_fd` was written to. For one function."""
@@ -574,7 +597,10 @@ class GreenServer:
         """What is to be raised in the calling greenlet if its request is late, and the application at it still."""
 
     def calls(self) -> list[tuple[int, object]]:
-        """The greenlets of requests, with their places; none without `request_timeout` or `profile_after`."""
+        """The greenlets of requests, with their places."""
+
+    def end_calls(self) -> None:
+        """Has the hub raise `SystemExit` in every call that waits."""
 
     def sample_with(self, samples: _Sampling, roll: _Roll) -> None:
         """What tells where the requests at some places wait: file, line and function, the innermost frame first.

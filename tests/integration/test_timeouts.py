@@ -53,7 +53,7 @@ def test_a_request_that_is_stuck_is_told_with_its_stack(case: str) -> None:
         with Load(server.address, "/pid", clients=1, fields=CLOSE, pause=0.005) as prober:
             prober.settle(5)
             wire.send(request("GET", f"{path}?id=7"))
-            (timed_out,) = server.log.wait(r"\[CRITICAL\] WORKER TIMEOUT \(pid:(\d+)\)")
+            (timed_out,) = server.log.wait(r"\[CRITICAL\] WORKER TIMEOUT \(pid:(\d+)\): ")
             victim = int(timed_out[1])
             until(lambda: victim not in server.worker_pids(), "the stuck worker goes")
             until(lambda: len(server.worker_pids()) == 2, "it is replaced")

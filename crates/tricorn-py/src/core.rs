@@ -69,6 +69,12 @@ impl Core {
         let _ = self.late.errors.set(py, Errors { late, cancelled });
     }
 
+    /// Raises `SystemExit` in the calls of all threads but the main one. Whether there was one. From now on an application that
+    /// lets it out has done what it was told.
+    fn end_calls(&self, py: Python<'_>) -> bool {
+        self.late.end_calls(py, &self.engine)
+    }
+
     /// Has the main thread call this between two requests, whenever the wakeup descriptor was written to.
     fn call_when_woken(&self, py: Python<'_>, function: Py<PyAny>) {
         let _ = self.when_woken.set(py, function);

@@ -1,4 +1,6 @@
-//! `RequestTimeout` and `RequestCancelled` in threads that do not handle signals: the main thread raises it there (`PyThreadState_SetAsyncExc`).
+//! `RequestTimeout`, `RequestCancelled` and `SystemExit` in threads that do not handle signals: the main thread raises it
+//! there (`PyThreadState_SetAsyncExc`).
+use pyo3::exceptions::PySystemExit;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -58,11 +60,21 @@ impl Raiser {
     /// Raises in every call that the monitor found late since the last time.
     pub fn raise_in_late_calls(&self, py: Python<'_>, engine: &Engine) {
         engine.raise_in_late_calls(|slot| {
-            let Some(thread) = self.threads.get(slot).map(|place| place.load(Ordering::Relaxed)) else { return false };
-            let Some(error) = self.error_of(py, engine, slot) else { return false };
-            // SAFETY: the GIL is held, and the error is a live class. No Python code runs in here: the exception is noted for
-            // the thread, which raises it between two of its instructions.
-            unsafe { ffi::PyThreadState_SetAsyncExc(thread as c_long, error.as_ptr()) > 0 }
+            self.error_of(py, engine, slot).is_some_and(|error| self.raise(slot, error.bind(py)))
         });
+    }
+
+    /// Raises `SystemExit` in every call that other threads are at. Whether there was one.
+    pub fn end_calls(&self, py: Python<'_>, engine: &Engine) -> bool {
+        let exit = py.get_type::<PySystemExit>();
+        engine.end_calls(|slot| self.raise(slot, &exit)) > 0
+    }
+
+    /// Raises in the thread that has this slot. Whether there is one. No Python code runs in here: the exception is noted for
+    /// the thread, which raises it between two of its instructions.
+    fn raise(&self, slot: usize, error: &Bound<'_, PyType>) -> bool {
+        let Some(thread) = self.threads.get(slot).map(|place| place.load(Ordering::Relaxed)) else { return false };
+        // SAFETY: the GIL is held, as `error` shows, which is a live class.
+        unsafe { ffi::PyThreadState_SetAsyncExc(thread as c_long, error.as_ptr()) > 0 }
     }
 }

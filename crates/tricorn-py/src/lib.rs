@@ -16,6 +16,7 @@
 //! * `pieces.rs`: `bytes` as pieces of a reply.
 //! * `doors.rs`: what differs from listener to listener; `tls.rs`: certificates, for the arbiter.
 //! * `ends.rs`: the addresses of a connection.
+//! * `signal_handler.rs`: what no debugger stops in.
 //! * `session.rs`: what is told of a client's session of TLS.
 //! * `forked.rs`: the end of a process that the application forked.
 //! * `access.rs`: lines of the access log that go through Python's loggers.
@@ -62,6 +63,7 @@ mod samples;
 mod scoreboard;
 mod service;
 mod session;
+mod signal_handler;
 mod stack;
 mod sync;
 mod text;
@@ -117,6 +119,8 @@ mod _core {
     use crate::scoreboard::{Ledger, RunningRequest, Scoreboard, Snapshot};
     #[pymodule_export]
     use crate::scoreboard::{histogram_edges, is_metric_file, metric_families, pages_in_use};
+    #[pymodule_export]
+    use crate::signal_handler::SignalHandler;
     #[pymodule_export]
     use crate::tls::{check_tls, publish_tls, suite_names, tls_page_bytes};
     #[pymodule_export]

@@ -1,6 +1,6 @@
 //! What a gateway says to the logs and the hooks: lines of the access log, errors of the application, notices of the core.
 use crate::text::latin1;
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PySystemExit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyType};
@@ -138,6 +138,10 @@ impl Reporter {
         }
         exchange.give_up(if is_late { 504 } else { 500 }, "");
         let line = request_line(exchange);
+        if self.engine.ends_calls() && error.is_instance_of::<PySystemExit>(py) {
+            self.notify(py, Level::Info, format!("{line} was ended: the worker does not wait for it"));
+            return;
+        }
         let text = if is_late && self.engine.was_cancelled(exchange.slot()) {
             format!("Error handling request {line}: it was cancelled by an operator")
         } else if is_late {

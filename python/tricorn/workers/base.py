@@ -378,8 +378,9 @@ class Worker(Contract, Preparation, ABC):
         try:
             with forked.fence():
                 self.serve(core, gateway)
-        except BaseException:  # a panic of the core's is no Exception
-            self.crash()
+        except BaseException as error:  # a panic of the core's is no Exception
+            if not (self.quick and isinstance(error, SystemExit)):  # a signal's handler has raised that in the server
+                self.crash()
         finally:
             self.leaving = True
             if self.reloader is not None:
@@ -477,6 +478,9 @@ def _most_requests(config: Config) -> int:
 
 
 CRASHED = 1
+
+ENDING_CALLS = 1.0
+"""Seconds for calls in which SystemExit was raised; the arbiter kills a worker a second later (`QUIT_PATIENCE`)."""
 
 LEVELS = {10: "debug", 20: "info", 30: "warning", 40: "error", 50: "critical"}
 """Of the log, as `logging` numbers them."""

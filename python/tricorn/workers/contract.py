@@ -71,8 +71,11 @@ class Contract:
     def handle_winch(self, sig: int, frame: FrameType | None) -> None:
         """On WINCH: nothing to do."""
 
-    def is_in_call(self, frame: FrameType | None) -> bool:
-        """Whether a signal has interrupted, at this frame, a call of the application on the main thread."""
+    def end_calls(self, frame: FrameType | None) -> bool:
+        """Ends calls of the application by SystemExit, as gunicorn's `sync` does. Returns whether there were any.
+
+        For the handler of a signal: if it has interrupted such a call, at `frame`, the exception is raised here.
+        """
         return False
 
     def notify(self) -> None:

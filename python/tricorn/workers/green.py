@@ -24,13 +24,18 @@ from tricorn.green.drivers.table import CURABLE
 from tricorn.metrics.scoreboard import Scoreboard, sum_of_databases
 from tricorn.spelling import hint
 from tricorn.workers import roll, waiting, watch
-from tricorn.workers.base import Worker
+from tricorn.workers.base import ENDING_CALLS, Worker
 from tricorn.workers.messages import Notice
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from tricorn.config.config import Config
     from tricorn.log import Logger
     from tricorn.workers.native import Core, GreenServer, LoopClock, WsgiGateway
+
+
+CALLS_STEP = 0.01
 
 
 class Event(Protocol):
@@ -97,6 +102,8 @@ class GreenWorker(Worker):
     _hub: Hub | None = None
     _server: GreenServer | None = None
     _connections: Connections | None = None
+    _give_up_at = 0.0
+    """When calls are left that were ended and go on, on the monotonic clock."""
 
     @classmethod
     def at_once(cls, config: Config) -> int:
@@ -183,12 +190,28 @@ class GreenWorker(Worker):
         try:
             with forked.fence():
                 done.wait()
+                self._wait_for_calls(server)
         finally:
             hub.unwatch()
             self._server = None
             server.close()
             if self._connections is not None:
                 self._connections.report()
+
+    def end_calls(self, frame: FrameType | None) -> bool:
+        if self._server is None:
+            return False
+        self._give_up_at = time.monotonic() + ENDING_CALLS
+        calls = self._server.calls()
+        self._server.end_calls()
+        if any(greenlet is getcurrent() for _, greenlet in calls):
+            raise SystemExit
+        return False  # what holds the hub is no request
+
+    def _wait_for_calls(self, server: GreenServer) -> None:
+        """Lets calls that were ended do what they do at their end."""
+        while time.monotonic() < self._give_up_at and server.calls():
+            time.sleep(CALLS_STEP)  # in the hub: patched
 
     def calls(self) -> Sequence[tuple[int, object]]:
         return () if self._server is None else self._server.calls()

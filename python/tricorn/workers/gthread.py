@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import math
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tricorn import forked
-from tricorn.workers.base import Worker
+from tricorn.workers.base import ENDING_CALLS, Worker
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from tricorn.config.config import Config
     from tricorn.workers.native import Core, WsgiGateway
 
@@ -24,6 +28,8 @@ class ThreadWorker(Worker):
     alias = "gthread"
 
     _threads: Sequence[threading.Thread] = ()
+    _give_up_at = math.inf
+    """When threads are left that are still inside the application, on the monotonic clock."""
     #: The number of the next thread that an exception ends. Taking it is atomic.
     _failures: Iterator[int]
 
@@ -43,8 +49,12 @@ class ThreadWorker(Worker):
         core.wait()
         for thread in self._threads:
             # In steps, since a quick stop may follow; a join is not ended by a signal.
-            while thread.is_alive() and not self.quick:
+            while thread.is_alive() and time.monotonic() < self._give_up_at:
                 thread.join(JOIN_STEP)
+
+    def end_calls(self, frame: FrameType | None) -> bool:
+        self._give_up_at = time.monotonic() + ENDING_CALLS
+        return False  # none on the main thread
 
     def has_threads_left(self) -> bool:
         return any(thread.is_alive() for thread in self._threads)

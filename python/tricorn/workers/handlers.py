@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
-from tricorn.errors import ExitCode
 from tricorn.unpatched import os, signal
 from tricorn.workers import watch
 
@@ -43,15 +43,18 @@ class Handlers:
     def __init__(self, worker: Worker, core: Core) -> None:
         self._worker = worker
         self._core = core
-        self._has_ended_call = False
+        self._has_ended_calls = False
 
     def listen(self, theirs: Container[int] = ()) -> None:
         """For all signals but those of which a class of the user's has handlers."""
+        from tricorn.workers import native
+
         # A signal must end the wait; Python's handlers then run inside `serve`.
         signal.set_wakeup_fd(self._worker.wakeup_fd(self._core), warn_on_full_buffer=False)
+        handle = native.SignalHandler(self._handle)
         for number in HANDLED:
             if number not in theirs:
-                signal.signal(number, self._handle if number in METHODS else _ignore)
+                signal.signal(number, handle if number in METHODS else _ignore)
 
     @staticmethod
     def silence() -> None:
@@ -85,16 +88,23 @@ class Handlers:
             worker.quick = True
             worker.spawn(self._tell_and_stop)
         worker.told_to_leave()
-        self._end_call(frame, ExitCode.OK)
+        self._end_calls(frame)
 
-    def _end_call(self, frame: FrameType | None, status: int) -> None:
-        """Raises SystemExit in the application's call that the main thread is in, as gunicorn does; but only once.
+    def _end_calls(self, frame: FrameType | None) -> bool:
+        """Returns whether calls of the application are being ended, unless it raises SystemExit in the one at `frame`.
 
-        A second signal must not end what the first one has begun: `finally` clauses, context managers, error reporters.
+        Only once: a second signal must not end what the first one has begun, `finally` clauses, context managers, error
+        reporters.
         """
-        if not self._has_ended_call and self._worker.is_in_call(frame):
-            self._has_ended_call = True
-            raise SystemExit(status)
+        if self._has_ended_calls:
+            return True
+        self._has_ended_calls = True
+        in_threads = self._core.end_calls()
+        if self._worker.end_calls(frame) or in_threads:
+            return True
+        if _is_in_debugger(frame):
+            raise SystemExit  # it waits at its prompt in code of the server's, or is about to
+        return False
 
     def _tell_and_stop(self) -> None:
         worker = self._worker
@@ -117,9 +127,9 @@ class Handlers:
             log.error("%s", error)
 
     def abort(self, frame: FrameType | None) -> None:
-        """The arbiter lost patience: tells the hook, says where the main thread is, and goes.
+        """The arbiter lost patience: tells the hook, says where the main thread is, ends the calls, and goes.
 
-        A call on the main thread is ended by an exception. The arbiter kills a process that does not go by that.
+        The arbiter kills a process that does not go by that.
         """
         import traceback
 
@@ -131,10 +141,9 @@ class Handlers:
         except Exception:
             worker.log.exception("Exception in the hook worker_abort")
         worker.log.debug("Worker aborted (pid: %s) at:\n%s", os.getpid(), "".join(traceback.format_stack(frame)))
-        if worker.is_in_call(frame):
-            self._core.drain()
-            self._end_call(frame, 1)
-        else:
+        worker.quick = True
+        self._core.stop()
+        if not self._end_calls(frame):
             worker.die()
 
 
@@ -143,6 +152,15 @@ def changed_by(function: Callable[[], object]) -> set[int]:
     before = {number: signal.getsignal(number) for number in HANDLED}
     function()
     return {number for number in HANDLED if signal.getsignal(number) not in (before[number], signal.SIG_DFL)}
+
+
+def _is_in_debugger(frame: FrameType | None) -> bool:
+    files = {sys.modules[name].__file__ for name in ("bdb", "pdb") if name in sys.modules}
+    while files and frame is not None:
+        if frame.f_code.co_filename in files:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _ignore(*_: object) -> None:

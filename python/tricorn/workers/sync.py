@@ -20,9 +20,11 @@ class SyncWorker(Worker):
     def serve(self, core: Core, gateway: WsgiGateway) -> None:
         core.serve(gateway)
 
-    def is_in_call(self, frame: FrameType | None) -> bool:
+    def end_calls(self, frame: FrameType | None) -> bool:
         serve = SyncWorker.serve.__code__
         inner = frame
         while inner is not None and inner.f_code is not serve:
             inner = inner.f_back
-        return inner is not None and inner is not frame
+        if inner is None or inner is frame:
+            return False
+        raise SystemExit

@@ -134,8 +134,8 @@ impl Shared {
     pub fn begin_call(&self, core: &mut Core, slot: usize, exchange: &mut Exchange) {
         exchange.slot = slot;
         exchange.lane.begin_lease(slot, &exchange.request.counted, core.leases.take());
+        self.waiting.slots[slot].lateness.reset();
         if self.config.request_timeout > 0 {
-            self.waiting.slots[slot].lateness.reset();
             exchange.claim_reply(&self.waiting.slots[slot].claim);
         }
         if let Some(ids) = &mut core.ids {

@@ -46,14 +46,36 @@ impl Engine {
         drop(guard);
     }
 
-    /// The application has returned: whether an exception was raised in this thread that it may not have seen.
-    #[inline]
-    pub fn conclude_call(&self, slot: usize) -> bool {
-        if self.config().request_timeout == 0 {
-            return false;
-        }
+    /// Calls `raise` with the slot of every call under way, the main thread's excepted, unless something was raised in it
+    /// before. Returns how many it was raised in. The same conditions hold for `raise`.
+    pub fn end_calls(&self, mut raise: impl FnMut(usize) -> bool) -> usize {
         let shared = &*self.shared;
         let guard = shared.baton.take();
+        let main = shared.waiting.main_slot();
+        shared.life.end_calls();
+        let mut ended = 0;
+        for (index, slot) in shared.waiting.slots.iter().enumerate() {
+            if Some(index) != main && slot.lateness.end(slot.calls()) && raise(index) {
+                slot.lateness.set_raised(true);
+                ended += 1;
+            }
+        }
+        drop(guard);
+        ended
+    }
+
+    /// Whether the worker leaves and does not wait for calls (`end_calls`).
+    pub fn ends_calls(&self) -> bool {
+        self.shared.life.ends_calls()
+    }
+
+    /// The application has returned: whether an exception was raised in this thread that it may not have seen.
+    ///
+    /// Without `request_timeout` the monitor marks nothing, and what raises holds the GIL, as the caller does.
+    #[inline]
+    pub fn conclude_call(&self, slot: usize) -> bool {
+        let shared = &*self.shared;
+        let guard = (self.config().request_timeout > 0).then(|| shared.baton.take());
         let raised = shared.waiting.slots[slot].lateness.conclude();
         drop(guard);
         raised

@@ -13,7 +13,7 @@
 //!
 //! A stage may be left out: an engine can be stopped before it drains, or before it serves.
 use crate::scoreboard::{Scoreboard, State};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -28,13 +28,15 @@ pub enum Stage {
 #[derive(Debug)]
 pub struct Lifecycle {
     stage: AtomicU8,
+    /// Calls under way are not waited for.
+    ends_calls: AtomicBool,
     /// Siblings and the arbiter read there what begins no calls.
     board: Scoreboard,
 }
 
 impl Lifecycle {
     pub fn new(board: Scoreboard) -> Lifecycle {
-        Lifecycle { stage: AtomicU8::new(Stage::New as u8), board }
+        Lifecycle { stage: AtomicU8::new(Stage::New as u8), ends_calls: AtomicBool::new(false), board }
     }
 
     /// Moves on to a stage, if it is a later one. Whether it was.
@@ -63,6 +65,15 @@ impl Lifecycle {
     #[inline]
     pub fn is_stopping(&self) -> bool {
         self.has_reached(Stage::Stopping)
+    }
+
+    /// Calls under way are told to end from now on.
+    pub fn end_calls(&self) {
+        self.ends_calls.store(true, Ordering::Relaxed);
+    }
+
+    pub fn ends_calls(&self) -> bool {
+        self.ends_calls.load(Ordering::Relaxed)
     }
 
     /// The monitor is to leave.

@@ -1,4 +1,5 @@
-//! Calls over `request_timeout`, and calls that an operator has cancelled: who was told, so that an exception meant for one call never meets the next.
+//! Calls over `request_timeout`, calls that an operator has cancelled, and those that a worker which leaves does not wait
+//! for: who was told, so that an exception meant for one call never meets the next.
 //!
 //! The monitor marks the call (`monitor/watchdog.rs`). Its thread sees that in the handler of a signal if it is the main thread
 //! ([`crate::Engine::is_late`]); in other threads the main thread raises the exception
@@ -24,6 +25,7 @@ pub struct Lateness {
 
 impl Lateness {
     /// A call begins.
+    #[inline]
     pub fn reset(&self) {
         self.call.store(NOT_LATE, Relaxed);
         self.raised.store(false, Relaxed);
@@ -33,6 +35,11 @@ impl Lateness {
     /// Whether the call is late now that was not and is not concluded.
     pub fn mark(&self, call: u32) -> bool {
         self.call.compare_exchange(NOT_LATE, call, Relaxed, Relaxed).is_ok()
+    }
+
+    /// The same for a server that leaves, if the thread is inside a call.
+    pub fn end(&self, call: u32) -> bool {
+        !call.is_multiple_of(2) && self.mark(call)
     }
 
     /// The same, for an operator.
@@ -59,9 +66,14 @@ impl Lateness {
     }
 
     /// The application has returned: whether an exception was raised.
+    #[inline]
     pub fn conclude(&self) -> bool {
         self.call.store(CONCLUDED, Relaxed);
-        self.raised.swap(false, Relaxed)
+        let raised = self.is_raised();
+        if raised {
+            self.set_raised(false);
+        }
+        raised
     }
 
     /// Whether it is the call with this number that is late. Between two calls the number is even: there is none.
@@ -87,6 +99,11 @@ mod tests {
         assert!(!lateness.mark(1) && !lateness.is(1) && !lateness.is(2));
         lateness.reset();
         assert!(!lateness.is(3) && lateness.mark(3) && lateness.is(3));
+        assert!(!lateness.end(3), "late already");
+        lateness.reset();
+        assert!(!lateness.end(4), "between two calls");
+        assert!(lateness.end(5) && !lateness.end(5) && !lateness.mark(5));
+        lateness.reset();
         assert!(!lateness.is_cancelled());
     }
 

@@ -25,6 +25,7 @@ use crate::service::Service;
 use crate::stack::stack_from;
 use crate::wsgi::{CallOptions, Hub, Server, Wait, WsgiGateway};
 use library::{Library, holders_of};
+use pyo3::exceptions::PySystemExit;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -75,8 +76,10 @@ pub struct GreenServer {
     dismisses: Cell<bool>,
     /// `poll` runs: it starts what there is to be started.
     polls: Cell<bool>,
-    /// With `request_timeout` or `profile_after`: which greenlet has which slot.
+    /// Which greenlet has which slot.
     running: RefCell<Running>,
+    /// The calls that wait are to end.
+    ends_calls: Cell<bool>,
     samples: Samples,
     made: Cell<u64>,
     /// Called once, when the hub was held up for the first time.
@@ -115,6 +118,7 @@ impl GreenServer {
             dismisses: Cell::new(false),
             polls: Cell::new(false),
             running: RefCell::default(),
+            ends_calls: Cell::new(false),
             samples: Samples::new(),
             made: Cell::new(0),
             when_slow: RefCell::default(),
@@ -153,6 +157,9 @@ impl GreenServer {
     #[pyo3(signature = (_descriptor=None))]
     fn poll(slf: &Bound<'_, GreenServer>, _descriptor: Option<Bound<'_, PyAny>>) {
         let this = slf.borrow();
+        if this.ends_calls.take() {
+            this.end_waiting_calls(slf.py());
+        }
         if this.service.is_over() {
             return;
         }
@@ -178,7 +185,13 @@ impl GreenServer {
         Ok(self.core.get().late_error(py, slot))
     }
 
-    /// The greenlets whose slots are known, with these.
+    /// Has the hub raise `SystemExit` in every call that waits.
+    fn end_calls(&self) {
+        self.ends_calls.set(true);
+        self.engine.ring_hub();
+    }
+
+    /// The greenlets of requests, with their slots.
     fn calls(&self, py: Python<'_>) -> Vec<(usize, Py<PyAny>)> {
         let Ok(running) = self.running.try_borrow() else { return Vec::new() };
         running.all(py)
@@ -284,6 +297,13 @@ impl GreenServer {
         Ok(())
     }
 
+    fn end_waiting_calls(&self, py: Python<'_>) {
+        let exit = py.get_type::<PySystemExit>();
+        for (_, greenlet) in self.calls(py) {
+            throw(greenlet.bind(py), &exit);
+        }
+    }
+
     fn raise_in_late_calls(&self, py: Python<'_>) {
         for slot in self.engine.take_late() {
             let greenlet = self.running.borrow().at(py, slot);
@@ -291,9 +311,14 @@ impl GreenServer {
             if let Ok(frame) = greenlet.bind(py).getattr(intern!(py, "gr_frame")) {
                 self.engine.tell_stack(slot, stack_from(frame));
             }
-            if let Err(error) = greenlet.call_method1(py, intern!(py, "throw"), (error,)) {
-                error.write_unraisable(py, Some(greenlet.bind(py)));
-            }
+            throw(greenlet.bind(py), error.bind(py));
         }
+    }
+}
+
+/// Raises in a greenlet that waits, and goes on when that waits again or has ended.
+fn throw(greenlet: &Bound<'_, PyAny>, error: &Bound<'_, PyType>) {
+    if let Err(error) = greenlet.call_method1(intern!(greenlet.py(), "throw"), (error,)) {
+        error.write_unraisable(greenlet.py(), Some(greenlet));
     }
 }

@@ -30,7 +30,7 @@ struct Task {
     call: Option<Begun>,
     /// How many held the greenlet when its request began.
     holders: isize,
-    /// With `request_timeout` or `profile_after`: what its request is known by among those that run.
+    /// What its request is known by among those that run.
     slot: Option<usize>,
     /// Answered: goes back when the next one is asked for.
     done: Option<Box<Exchange>>,
@@ -140,10 +140,8 @@ impl GreenServer {
 
     fn begin(&self, py: Python<'_>, task: &mut Task, exchange: Box<Exchange>) -> PyResult<Next> {
         task.holders = holders_of(task.me.bind(py));
-        if self.engine.config().request_timeout > 0 || self.engine.takes_samples() {
-            self.running.borrow_mut().insert(exchange.slot(), task.me.clone_ref(py));
-            task.slot = Some(exchange.slot());
-        }
+        self.running.borrow_mut().insert(exchange.slot(), task.me.clone_ref(py));
+        task.slot = Some(exchange.slot());
         match self.server.begin(py, exchange) {
             Ok(mut call) => match self.server.before(py, &mut call) {
                 Ok(()) => {

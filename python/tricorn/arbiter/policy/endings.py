@@ -23,8 +23,11 @@ def exited(state: State, worker: Worker, status: int, serving: tuple[str, ...], 
     said = _exit_log(worker, status)
     logs: list[Command] = [said]
     if serving and status:
-        logs.append(Log("error", f"{worker} was serving: {', '.join(serving)}"))
+        level: Level = "debug" if _was_aborted(worker) else "error"  # what has held it was told
+        logs.append(Log(level, f"{worker} was serving: {', '.join(serving)}"))
     reason = worker.phase.failure if isinstance(worker.phase, Booting | Leaving) else None
+    if reason is not None and worker.generation not in dict(state.wanted()):
+        logs[0] = replace(said, level="debug")  # the reload has failed by another one
     told_to = isinstance(worker.phase, Leaving) and reason is None
     if status == ExitCode.OK and _said_so(worker.phase):
         return state, logs  # it counts no more, and its successor is on the way or starts now
@@ -95,7 +98,7 @@ def _exit_log(worker: Worker, status: int) -> Log:
     """gunicorn's words, which log scrapers know; but one we killed did not run out of memory."""
     sent = worker.phase.sent_signal if isinstance(worker.phase, Leaving) else None
     if status >= 0:
-        level: Level = "debug" if status == 0 else "warning" if sent is Signals.SIGABRT else "error"
+        level: Level = "debug" if status == 0 or _was_aborted(worker) else "error"
         return Log(level, f"{worker} exited with code {status}.")
     name = _signal_name(-status)
     if name == "SIGKILL":
@@ -104,6 +107,10 @@ def _exit_log(worker: Worker, status: int) -> Log:
         return Log("error", f"{worker} was sent SIGKILL! Perhaps out of memory?")
     expected = name == "SIGTERM" or sent is not None
     return Log("info" if expected else "warning", f"{worker} was sent {name}!")
+
+
+def _was_aborted(worker: Worker) -> bool:
+    return isinstance(worker.phase, Leaving) and worker.phase.sent_signal is Signals.SIGABRT
 
 
 def _signal_name(number: int) -> str:

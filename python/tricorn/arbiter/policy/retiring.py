@@ -11,7 +11,7 @@ from signal import Signals
 
 from tricorn import workers
 from tricorn.arbiter.policy import leaving
-from tricorn.arbiter.policy.commands import Command, Log
+from tricorn.arbiter.policy.commands import Command, Level, Log
 from tricorn.arbiter.policy.events import WorkerSeen
 from tricorn.arbiter.policy.state import Decision, State
 from tricorn.arbiter.policy.worker import Booting, Cause, Leaving, Phase, Retiring, Serving, Silent, Worker
@@ -63,7 +63,8 @@ def dismiss(state: State, now: float) -> Decision:
     spare = state.serving(state.generation) + len(waiting) - state.wanted_now
     # The stuck ones first: they serve least.
     for worker, phase in sorted(waiting, key=lambda each: -each[1].stuck)[: max(0, spare)]:
-        commands.append(Log("info", f"{worker} is replaced: {phase.reason}."))
+        level: Level = "debug" if phase.stuck else "info"  # a stuck one has been told of
+        commands.append(Log(level, f"{worker} is replaced: {phase.reason}."))
         state, told = leaving.leave(state, worker, Signals.SIGTERM, now)
         commands += told
     return state, commands
@@ -76,12 +77,10 @@ def stuck(state: State, worker: Worker, call: Stuck) -> Decision:
     if call.limit == "cancel":
         text = f"{worker}: {call.request} is cancelled by an operator after {call.age:.1f} seconds.{where}"
         return state, [Log("warning", text)]
-    how = "" if call.limit == "request_timeout" else " without progress"
-    text = f"{worker}: {call.request} has been running for {call.age:.1f} seconds{how} ({call.limit}).{where}"
+    running = f"{call.request} has been running for {call.age:.1f} seconds"
     if call.limit == "request_timeout":
-        return state, [Log("error", text)]
-    commands: list[Command] = [Log("critical", f"WORKER TIMEOUT (pid:{worker.pid})"), Log("error", text)]
-    return _replace_stuck(state, worker), commands
+        return state, [Log("error", f"{worker}: {running} ({call.limit}).{where}")]
+    return _replace_stuck(state, worker), [_timeout(worker, f"{running} without progress ({call.limit}).{where}")]
 
 
 def seen(state: State, worker: Worker, look: WorkerSeen, now: float) -> Decision:
@@ -91,9 +90,8 @@ def seen(state: State, worker: Worker, look: WorkerSeen, now: float) -> Decision
         return state, []
     silent = _doubt(state, worker.phase.silent, look, now)
     if silent is not None and now - silent.since >= CONFIRMED:
-        text = f"{worker} is busy and shows no sign of life for {look.silence:.0f} seconds: it is stopped."
-        commands: list[Command] = [Log("critical", f"WORKER TIMEOUT (pid:{worker.pid})"), Log("error", text)]
-        return _replace_stuck(state, worker), commands
+        text = f"it is busy and shows no sign of life for {look.silence:.0f} seconds, and is stopped."
+        return _replace_stuck(state, worker), [_timeout(worker, text)]
     worker = replace(worker, phase=replace(worker.phase, silent=silent))
     state = state.with_worker(worker)
     most = state.policy.max_memory
@@ -102,6 +100,11 @@ def seen(state: State, worker: Worker, look: WorkerSeen, now: float) -> Decision
     limit = f"{most / MEGABYTE:.0f} MiB (max_worker_memory)"
     reason = f"it uses {look.rss / MEGABYTE:.0f} MiB of memory, more than {limit}"
     return ask_to_retire(state, worker, reason, "memory"), []
+
+
+def _timeout(worker: Worker, text: str) -> Command:
+    """Begins as gunicorn's line does, which log scrapers know."""
+    return Log("critical", f"WORKER TIMEOUT (pid:{worker.pid}): {text}")
 
 
 def _doubt(state: State, before: Silent | None, look: WorkerSeen, now: float) -> Silent | None:

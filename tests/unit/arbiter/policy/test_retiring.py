@@ -114,9 +114,8 @@ class TestStuck:
     def test_the_log_has_the_request_and_the_stack_and_a_successor_starts(self) -> None:
         it = running(workers=1, timeout=30)
         commands = it.feel(stuck())
-        assert texts(commands, "critical") == ["WORKER TIMEOUT (pid:101)"]
-        assert texts(commands, "error") == [
-            "Worker (pid:101): GET /slow has been running for 30.2 seconds without progress (timeout). "
+        assert texts(commands) == [
+            "WORKER TIMEOUT (pid:101): GET /slow has been running for 30.2 seconds without progress (timeout). "
             'Python stack, most recent call first:\n  File "app.py", line 3 in slow'
         ]
         assert spawned(commands) == [2]
@@ -125,7 +124,7 @@ class TestStuck:
     def test_frames_below_the_application_are_left_out(self) -> None:
         it = running(workers=1, timeout=30)
         below = f'File "{SERVER}/gthread.py", line 40 in serve'
-        assert texts(it.feel(stuck(1, below, 'File "threading.py"')), "error")[0].endswith('app.py", line 3 in slow')
+        assert texts(it.feel(stuck(1, below, 'File "threading.py"')), "critical")[0].endswith('app.py", line 3 in slow')
 
     def test_it_finishes_its_other_requests_before_it_is_aborted(self) -> None:
         it = running(workers=1, timeout=30)
@@ -160,7 +159,9 @@ class TestStuck:
         assert spawned(it.feel(seen(1, in_flight=1, silence=31))) == [], "one look proves nothing"
         it.wait(CONFIRMED)
         commands = it.feel(seen(1, in_flight=1, silence=32))
-        assert texts(commands, "critical") == ["WORKER TIMEOUT (pid:101)"]
+        assert texts(commands, "critical") == [
+            "WORKER TIMEOUT (pid:101): it is busy and shows no sign of life for 32 seconds, and is stopped."
+        ]
         assert spawned(commands) == [2]
         assert not it.state.has_silent()
 
