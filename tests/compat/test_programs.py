@@ -284,6 +284,22 @@ def test_a_program_that_starts_gunicorn(name: str) -> None:
         assert server.wait_exit() == 0
 
 
+@pytest.mark.beyond_reference("gunicorn waits for the thread")
+@pytest.mark.parametrize("case", ["recipe", "an arbiter of its own"])
+def test_a_thread_of_the_programs_does_not_keep_its_server(case: str) -> None:
+    start = {"recipe": "Standalone({}).run()", "an arbiter of its own": "Arbiter(Standalone({})).run()"}[case]
+    thread = """
+import threading, time
+from gunicorn.arbiter import Arbiter
+
+threading.Thread(target=time.sleep, args=(600,), name="consumer").start()
+"""
+    with program(OPTIONS + thread + start.format('application, {"bind": BIND, "preload_app": True}')) as it:
+        it.signal(signal.SIGTERM)
+        assert it.wait_exit() == 0
+        assert it.log.matching(rf"Process {it.pid} ends without its threads, which are still running .*: consumer")
+
+
 def program(text: str, *, workers: int = 1) -> Program:
     return Program(text, ("{python}", "program.py"), {}, workers)
 

@@ -53,7 +53,7 @@ def test_a_thread_that_never_ends_holds_a_worker_for_two_seconds(worker_class: s
         server.signal(signal.SIGTERM)
         assert server.wait_exit() == 0
         assert server.log.matching(LEFT.format(worker)), server.log.text
-        assert not server.log.matching("did not finish its requests|was sent SIG|exited with code"), server.log.text
+        assert not server.log.matching("has not left after|was sent SIG|exited with code"), server.log.text
         assert f"atexit in {worker}" in server.out.text
 
 

@@ -78,8 +78,6 @@ pub struct GreenServer {
     polls: Cell<bool>,
     /// Which greenlet has which slot.
     running: RefCell<Running>,
-    /// The calls that wait are to end.
-    ends_calls: Cell<bool>,
     samples: Samples,
     made: Cell<u64>,
     /// Called once, when the hub was held up for the first time.
@@ -118,7 +116,6 @@ impl GreenServer {
             dismisses: Cell::new(false),
             polls: Cell::new(false),
             running: RefCell::default(),
-            ends_calls: Cell::new(false),
             samples: Samples::new(),
             made: Cell::new(0),
             when_slow: RefCell::default(),
@@ -157,7 +154,8 @@ impl GreenServer {
     #[pyo3(signature = (_descriptor=None))]
     fn poll(slf: &Bound<'_, GreenServer>, _descriptor: Option<Bound<'_, PyAny>>) {
         let this = slf.borrow();
-        if this.ends_calls.take() {
+        let are_to_end = this.running.borrow_mut().take_are_to_end();
+        if are_to_end {
             this.end_waiting_calls(slf.py());
         }
         if this.service.is_over() {
@@ -187,7 +185,7 @@ impl GreenServer {
 
     /// Has the hub raise `SystemExit` in every call that waits.
     fn end_calls(&self) {
-        self.ends_calls.set(true);
+        self.running.borrow_mut().are_to_end = true;
         self.engine.ring_hub();
     }
 

@@ -6,6 +6,8 @@ use pyo3::prelude::*;
 #[derive(Default)]
 pub(super) struct Running {
     greenlets: Vec<Option<Py<PyAny>>>,
+    /// Those that wait are to end.
+    pub(super) are_to_end: bool,
 }
 
 impl Running {
@@ -29,6 +31,12 @@ impl Running {
     #[inline]
     pub(super) fn remove(&mut self, slot: usize) -> Option<Py<PyAny>> {
         self.greenlets.get_mut(slot)?.take()
+    }
+
+    /// Whether those that wait are to end; once.
+    #[inline]
+    pub(super) fn take_are_to_end(&mut self) -> bool {
+        std::mem::take(&mut self.are_to_end)
     }
 
     pub(super) fn at(&self, py: Python<'_>, slot: usize) -> Option<Py<PyAny>> {

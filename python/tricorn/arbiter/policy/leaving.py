@@ -40,7 +40,8 @@ def escalate(state: State, worker: Worker, phase: Leaving, now: float) -> Decisi
     """Its time to leave is over: it is told more clearly."""
     if phase.sent_signal is not Signals.SIGTERM:
         return leave(state, worker, Signals.SIGKILL, now)
-    log = Log("warning", f"{worker} did not finish its requests in {state.policy.graceful_timeout:g} seconds.")
+    patience = f"{state.policy.graceful_timeout:g} seconds (graceful_timeout)"
+    log = Log("warning", f"{worker} has not left after {patience}.")
     # A stuck one gets ABRT, gunicorn's signal for it: its hook `worker_abort` may want to know.
     state, commands = leave(state, worker, Signals.SIGABRT if phase.stuck else Signals.SIGQUIT, now)
     return state, [log, *commands]

@@ -77,10 +77,13 @@ def stuck(state: State, worker: Worker, call: Stuck) -> Decision:
     if call.limit == "cancel":
         text = f"{worker}: {call.request} is cancelled by an operator after {call.age:.1f} seconds.{where}"
         return state, [Log("warning", text)]
-    running = f"{call.request} has been running for {call.age:.1f} seconds"
     if call.limit == "request_timeout":
-        return state, [Log("error", f"{worker}: {running} ({call.limit}).{where}")]
-    return _replace_stuck(state, worker), [_timeout(worker, f"{running} without progress ({call.limit}).{where}")]
+        text = f"{worker}: {call.request} has been running for {call.age:.1f} seconds ({call.limit}).{where}"
+        return state, [Log("error", text)]
+    # Begins as gunicorn's line does, which log scrapers know.
+    how = f"for {call.age:.1f} seconds without progress ({call.limit}).{where}"
+    text = f"WORKER TIMEOUT (pid:{worker.pid}): {call.request} has been running {how}"
+    return _replace_stuck(state, worker), [Log("critical", text)]
 
 
 def seen(state: State, worker: Worker, look: WorkerSeen, now: float) -> Decision:
@@ -90,8 +93,9 @@ def seen(state: State, worker: Worker, look: WorkerSeen, now: float) -> Decision
         return state, []
     silent = _doubt(state, worker.phase.silent, look, now)
     if silent is not None and now - silent.since >= CONFIRMED:
-        text = f"it is busy and shows no sign of life for {look.silence:.0f} seconds, and is stopped."
-        return _replace_stuck(state, worker), [_timeout(worker, text)]
+        silence = f"no sign of life for {look.silence:.0f} seconds"
+        text = f"WORKER TIMEOUT (pid:{worker.pid}): it is busy and shows {silence}, and is stopped."
+        return _replace_stuck(state, worker), [Log("critical", text)]
     worker = replace(worker, phase=replace(worker.phase, silent=silent))
     state = state.with_worker(worker)
     most = state.policy.max_memory
@@ -100,11 +104,6 @@ def seen(state: State, worker: Worker, look: WorkerSeen, now: float) -> Decision
     limit = f"{most / MEGABYTE:.0f} MiB (max_worker_memory)"
     reason = f"it uses {look.rss / MEGABYTE:.0f} MiB of memory, more than {limit}"
     return ask_to_retire(state, worker, reason, "memory"), []
-
-
-def _timeout(worker: Worker, text: str) -> Command:
-    """Begins as gunicorn's line does, which log scrapers know."""
-    return Log("critical", f"WORKER TIMEOUT (pid:{worker.pid}): {text}")
 
 
 def _doubt(state: State, before: Silent | None, look: WorkerSeen, now: float) -> Silent | None:

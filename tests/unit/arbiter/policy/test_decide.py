@@ -222,7 +222,7 @@ class TestGracefulStop:
         assert sends(it.wait(4.9)) == []
         late = it.wait(0.1)
         assert sends(late) == [(1, "SIGQUIT")]
-        assert texts(late) == ["Worker (pid:101) did not finish its requests in 5 seconds."]
+        assert texts(late) == ["Worker (pid:101) has not left after 5 seconds (graceful_timeout)."]
         assert sends(it.wait(QUIT_PATIENCE)) == [(1, "SIGKILL")]
         assert it.state.next_deadline() == NEVER
         assert texts(it.feel(ChildExited(1, -9)))[0] == ("Worker (pid:101) was sent SIGKILL: it did not leave in time.")
