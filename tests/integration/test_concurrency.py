@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Pool
-from tests.harness import WSGI_KINDS, Server, room, until
+from tests.harness import WSGI_KINDS, Server, Site, room, until
 from tests.harness.deadline import PATIENCE
+from tests.harness.server import run
 from tests.harness.wire import Reply, request
 
 
@@ -144,3 +145,41 @@ def test_an_idle_server_uses_no_processor(pool: Pool) -> None:
     before = proc.cpu_seconds(worker)
     time.sleep(1)  # this is the measurement, not a wait for something
     assert proc.cpu_seconds(worker) - before <= 0.05
+
+
+COLLECTS = """
+import gc
+import itertools
+
+heap = [{"a": [number]} for number in range(200_000)]
+calls = itertools.count(1)
+running = set()
+overlaps = []
+
+
+def application(environ, start_response):
+    me = object()
+    running.add(me)
+    overlaps.append(len(running) > 1)
+    for _ in range(1500):
+        pass
+    if next(calls) % 400 == 0:
+        gc.collect()
+    running.discard(me)
+    body = f"{sum(overlaps)} {len(overlaps)}".encode()
+    start_response("200 OK", [("Content-Length", str(len(body)))])
+    return [body]
+"""
+
+
+def test_calls_that_only_compute_do_not_take_turns() -> None:
+    """A collection holds the GIL for a while, which is no reason to begin calls on other threads.
+
+    Each would be interrupted by the others after the switch interval, and all would take as long as all together.
+    """
+    files = {"collects.py": COLLECTS}
+    with Site("worker_class = 'gthread'\nthreads = 8\n", app="collects:application", files=files) as server:
+        done = run("load", "-n", "10000", "-c", "32", "http://{}:{}/".format(*server.address))
+        assert done.returncode == 0, done.stderr
+        overlapping, calls = map(int, server.get("/").body.split())
+        assert overlapping < calls / 10
