@@ -1,4 +1,4 @@
-"""The application for Django under ASGI: a view that is a coroutine function, and one that is not."""
+"""The application for Django under ASGI and WSGI: a view that is a coroutine function, and one that is not."""
 
 # Installed where the servers are measured, not where they are type-checked.
 # mypy: disable-error-code="import-not-found,import-untyped"
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.core.asgi import get_asgi_application
+from django.core.wsgi import get_wsgi_application
 from django.http import HttpRequest, JsonResponse
 from django.urls import path
 
@@ -24,3 +25,4 @@ def in_a_thread(request: HttpRequest) -> JsonResponse:
 
 urlpatterns = [path("async", on_the_loop), path("def", in_a_thread)]
 app = get_asgi_application()
+wsgi = get_wsgi_application()

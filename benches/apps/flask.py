@@ -17,6 +17,11 @@ def constant() -> str:
     return "constant\n"
 
 
+@app.get("/json")
+def document() -> dict[str, object]:
+    return {"message": "Hello, World!", "items": [1, 2, 3]}
+
+
 @app.get("/io")
 def io_bound() -> str:
     time.sleep(1)

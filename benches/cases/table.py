@@ -36,6 +36,11 @@ WSGI = (
     "gunicorn gthread -w 1 --threads 4",
     "gunicorn sync -w 1",
 )
+WSGI_FRAMEWORKS = (
+    *("tricorn sync -w 1", *(f"tricorn gthread -w 1 --threads {count}" for count in (2, 8, 32)), "tricorn gevent -w 1"),
+    *("bjoern", "fastpysgi", *(f"granian --workers 1 --http 1 --no-ws --blocking-threads {count}" for count in (1, 8))),
+    *("gunicorn sync -w 1", "gunicorn gthread -w 1 --threads 8", "gunicorn gevent -w 1"),
+)
 # Peers with the fastest parts that they have.
 UVICORN = "uvicorn --loop uvloop --http httptools"
 GRANIAN = "granian --workers 1 --http 1 --loop uvloop"
@@ -91,6 +96,8 @@ LINES = [
     _case("upload-1m", "1 MiB in", "--path", "/count", "--data-file", str(QUICK / "megabyte")),
     _case("stream-100", "100 chunks of 1 KiB, no length", "--path", "/stream"),
     _case("flask", "a constant through Flask", "--path", "/constant", app="flask"),
+    _case("flask-json", "JSON from Flask", "--path", "/json", servers=WSGI_FRAMEWORKS, app="flask"),
+    _case("django-wsgi", "JSON from Django under WSGI", "--path", "/def", servers=WSGI_FRAMEWORKS, app="django:wsgi"),
     _case("preloaded", "four workers, forked after the application was loaded: what they weigh", servers=PRELOADED),
     _case("asgi-hello", "13 bytes, keep-alive, no framework", servers=ASGI, app="asgi"),
     _case("asgi-post-10k", "POST of 10 KB, sent back", "--path", "/echo", *JSON, servers=ASGI, app="asgi"),
