@@ -56,9 +56,12 @@ CARRIED: dict[str, tuple[str, ...]] = {
     "arbiter/start.py:_warn": ("workers/native.py:unknown_atoms", "workers/native.py:upload_warning"),
     "arbiter/tls_files.py:read": ("config/tls.py:encrypted",),
     "arbiter/upgrade.py:Upgrade.watch_parent": (),  # an error of pidfile.py
+    "compat/uvicorn/config.py:Config.bind_socket": (),  # what the system says
     "config/settings/hooks.py:_log_request": (),  # a method and a path
     "config/tls_context.py:_note_chain": ("config/tls.py:encrypted",),
     "config/unavailable.py:refuse": (),  # the sentences of config/unavailable.py, which the settings have
+    "embedded.py:EmbeddedServer.__init__": (),  # those of `arbiter/start.py:_warn`
+    "embedded.py:EmbeddedServer._end": (),  # the core's, below
     "gateway/app_loader.py:load": ("gateway/app_loader.py:_not_found",),
     "gateway/reports.py:to_log.on_error": (),  # the core's, below
     "log/logger.py:Logger.setup": ("log/outlet.py:complaint", "log/configured.py:_complaint"),

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tricorn.cli.program import run
+    from tricorn.embedded import serve_async
     from tricorn.errors import RequestCancelled, RequestTimeout
     from tricorn.offloading import offload
 
-__all__ = ["RequestCancelled", "RequestTimeout", "__version__", "offload", "run"]
+__all__ = ["RequestCancelled", "RequestTimeout", "__version__", "offload", "run", "serve_async"]
 
 __version__ = "0.1.0"
 
@@ -28,4 +29,8 @@ def __getattr__(name: str) -> object:
         from tricorn.cli.program import run
 
         return run
+    if name == "serve_async":
+        from tricorn.embedded import serve_async
+
+        return serve_async
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

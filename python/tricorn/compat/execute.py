@@ -1,7 +1,7 @@
-"""`tricorn exec COMMAND …`: runs a command in whose processes gunicorn is this server.
+"""`tricorn exec COMMAND …`: runs a command in whose processes gunicorn and uvicorn are this server.
 
-    PYTHONPATH   a folder whose `sitecustomize` installs gunicorn's names and then runs the one that it hides
-    PATH         a folder with a command `gunicorn`, for shell scripts
+    PYTHONPATH   a folder whose `sitecustomize` installs their names and then runs the one that it hides
+    PATH         a folder with commands `gunicorn` and `uvicorn`, for shell scripts
 
 Nothing outside of the command's process tree is changed.
 """

@@ -13,8 +13,9 @@ from types import ModuleType
 from tricorn import brought
 from tricorn.compat.absent import not_served
 
-TOP = "gunicorn"
-TOPS = (TOP, "uvicorn", "uvicorn_worker")
+STARTED = ("gunicorn", "uvicorn")
+"""Packages by which programs start a server."""
+TOPS = (*STARTED, "uvicorn_worker")
 """Packages that are served where they are not installed."""
 ROOT = os.path.dirname(__file__)
 
@@ -44,7 +45,7 @@ OURS = frozenset(
 
 
 def install(*, programs: bool = False) -> None:
-    """Puts the finder in its place, once; with `programs` every name of gunicorn's is ours, installed or not."""
+    """Puts the finder in its place, once; with `programs` names of gunicorn and uvicorn are ours, installed or not."""
     finder = next((each for each in sys.meta_path if isinstance(each, Finder)), None)
     if finder is None:
         finder = Finder()
@@ -52,7 +53,7 @@ def install(*, programs: bool = False) -> None:
         _forget(OURS)
     if programs and not finder.is_everything_ours:
         finder.is_everything_ours = True
-        _forget([name for name in sys.modules if name.partition(".")[0] == TOP])
+        _forget([name for name in sys.modules if name.partition(".")[0] in STARTED])
 
 
 def _first_of_paths() -> int:
@@ -83,21 +84,33 @@ class Finder:
         place = os.path.join(ROOT, *fullname.split("."))
         package = os.path.join(place, "__init__.py")
         if os.path.exists(package):
-            return importlib.util.spec_from_file_location(fullname, package, submodule_search_locations=[place])
+            places = [place, *self._behind(fullname)] if fullname == "uvicorn" else [place]
+            return importlib.util.spec_from_file_location(fullname, package, submodule_search_locations=places)
         if os.path.exists(place + ".py"):
             return importlib.util.spec_from_file_location(fullname, place + ".py")
+        if path is not None and not all(each.startswith(ROOT + os.sep) for each in path):
+            return None  # the installed package has it, or none
         raise ModuleNotFoundError(not_served(fullname), name=fullname)
 
     def _is_theirs(self, fullname: str) -> bool:
         """Whether gunicorn or uvicorn itself is installed, or imported already."""
         top = fullname.partition(".")[0]
-        if top == TOP and self.is_everything_ours:
+        if top in STARTED and self.is_everything_ours:
             return False
         loaded = sys.modules.get(top)
         if loaded is not None:
             return not _is_ours(loaded)
+        return self._installed(top) is not None
+
+    def _installed(self, top: str) -> ModuleSpec | None:
         behind = sys.meta_path[sys.meta_path.index(self) + 1 :]
-        return any(finder.find_spec(top, None) for finder in behind)
+        found = (finder.find_spec(top, None) for finder in behind)
+        return next((spec for spec in found if spec is not None), None)
+
+    def _behind(self, top: str) -> Sequence[str]:
+        """The folders of the installed package, whose other modules (uvicorn's middlewares) applications use."""
+        spec = self._installed(top)
+        return () if spec is None else spec.submodule_search_locations or ()
 
 
 def _is_served(top: str) -> bool:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tricorn.errors import BootError
 from tricorn.gateway.last_words import last_words
@@ -27,11 +27,14 @@ LAST_STEPS = 1.0
 """Seconds the application may go on after its last answer."""
 
 
+T = TypeVar("T")
+Wait = Callable[..., Awaitable[bool]]
+
+
 class Lifespan:
     """The lifespan call of an application. `mode` is the setting `asgi_lifespan`.
 
-    `startup` and `shutdown` run the event loop of the requests by `wait(*futures, timeout=None)`, which returns whether
-    one of the futures is done.
+    `startup` and `shutdown` await `wait(*futures, timeout=None)`, which returns whether one of the futures is done.
     """
 
     def __init__(
@@ -54,7 +57,7 @@ class Lifespan:
         self._is_needed = True
         """False once the server itself may cancel the call."""
 
-    def startup(self, wait: Callable[..., bool]) -> bool:
+    async def startup(self, wait: Wait) -> bool:
         """Returns whether the application is ready; False: `wait` gave up first.
 
         Raises BootError if the startup failed, and SystemExit if the application raised that.
@@ -62,13 +65,13 @@ class Lifespan:
         if self._mode == "off":
             return True
         self._task = self._loop.create_task(self._call(), name="lifespan")
-        if not self._ask(self._startup, wait):
+        if not await self._ask(self._startup, wait):
             self._is_needed = False
             return False
         if isinstance(self._error, SystemExit):
             raise self._error
         if self._startup.answer == "failed":
-            self._end(self._task, wait)
+            await self._end(self._task, wait)
             message = self._startup.message
             raise BootError(
                 f"The application failed to start: {last_words(message) or 'it gave no reason'}",
@@ -78,27 +81,27 @@ class Lifespan:
             self._is_not_spoken()
         return True
 
-    def shutdown(self, wait: Callable[..., bool]) -> bool:
+    async def shutdown(self, wait: Wait) -> bool:
         """Returns whether the application has shut down, or does not speak the protocol. Errors are logged."""
         self._is_needed = False
         if self._task is None or self._task.done() or self._startup.answer is None:
             return True
-        if not self._ask(self._shutdown, wait):
+        if not await self._ask(self._shutdown, wait):
             return False
         if self._shutdown.answer == "failed":
             self._log.error("The application failed to shut down: %s", self._shutdown.message or "it gave no reason")
-        self._end(self._task, wait)
+        await self._end(self._task, wait)
         return True
 
-    def _ask(self, phase: _Phase, wait: Callable[..., bool]) -> bool:
+    async def _ask(self, phase: _Phase, wait: Wait) -> bool:
         phase.is_asked = True
         self._events.put_nowait({"type": f"lifespan.{phase.name}"})
-        return wait(phase.is_over)
+        return await wait(phase.is_over)
 
-    def _end(self, task: asyncio.Task[None], wait: Callable[..., bool]) -> None:
+    async def _end(self, task: asyncio.Task[None], wait: Wait) -> None:
         """Lets the application go on to its return."""
         self._is_needed = False
-        wait(task, self._is_idle, timeout=LAST_STEPS)
+        await wait(task, self._is_idle, timeout=LAST_STEPS)
         task.cancel()
 
     async def _call(self) -> None:
@@ -170,3 +173,16 @@ class _Phase:
     def end(self) -> None:
         if not self.is_over.done():
             self.is_over.set_result(None)
+
+
+def drive(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine that awaits nothing but a `wait` which runs the loop itself, and returns what it returns.
+
+    A worker runs its lifespan in this way and not in a task, since an application may cancel all tasks of the loop.
+    """
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    raise RuntimeError("a coroutine outside of the event loop waits for something (defect of tricorn)")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tricorn.gateway import agents, asgi, observe_asgi, stand_in
-from tricorn.gateway.lifespan import Lifespan
+from tricorn.gateway.lifespan import Lifespan, drive
 from tricorn.workers.loops import SHUTDOWN_REST, LoopWorker
 
 if TYPE_CHECKING:
@@ -22,10 +21,10 @@ class AsgiWorker(LoopWorker):
 
     def start_up(self) -> bool:
         self._lifespan = Lifespan(self.wsgi, self.loop, self.cfg.asgi_lifespan, self.log)
-        return self._lifespan.startup(self.wait)
+        return drive(self._lifespan.startup(self.wait_in_turns()))
 
     def shut_down(self) -> bool:
-        return self._lifespan.shutdown(partial(self.wait, rest=SHUTDOWN_REST))
+        return drive(self._lifespan.shutdown(self.wait_in_turns(SHUTDOWN_REST)))
 
     def make_gateway(self) -> AsgiGateway:
         before, after = observe_asgi.callbacks(self, self.cfg, self.log)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -245,6 +245,14 @@ class LoopWorker(Worker):
         if rest and self._at_once.done():
             self._loop.run(*futures, timeout=rest if timeout is None else min(rest, timeout))
         return any(future.done() for future in futures)
+
+    def wait_in_turns(self, rest: float = 0.0) -> Callable[..., Awaitable[bool]]:
+        """`wait` for coroutines that run outside of the loop."""
+
+        async def wait(*futures: asyncio.Future[Any], timeout: float | None = None) -> bool:
+            return self.wait(*futures, timeout=timeout, rest=rest)
+
+        return wait
 
 
 TICK = 0.02

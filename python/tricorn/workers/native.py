@@ -55,6 +55,7 @@ __all__ = [
     "WsgiGateway",
     "check",
     "check_tls",
+    "door",
     "enlarge_signal_stack",
     "make_core",
     "make_gateway",
@@ -164,7 +165,7 @@ def make_core(worker: Worker) -> Core:
         "generation": spec.generation,
         "info": [("version", __version__), ("python", sys.version.partition(" ")[0]), ("class", worker.alias)],
         "channel": fds.channel,
-        "doors": [_door(each.door) for each in spec.sockets],
+        "doors": [door(each.door) for each in spec.sockets],
         "tls_page": spec.tls_page,
         "app_metrics": spec.app_metrics.path if spec.app_metrics and config.metrics_app != "off" else None,
     }
@@ -174,9 +175,11 @@ def make_core(worker: Worker) -> Core:
         raise ConfigError(f"{error}") from None
 
 
-def _door(door: Door | None) -> tuple[bool, str | None, bool | None]:
+def door(found: Door | None) -> tuple[bool, str | None, bool | None]:
     """Of a listener, as the core has it."""
-    return (False, None, None) if door is None else (bool(door.tls), door.proxy_protocol, door.proxy_protocol_required)
+    if found is None:
+        return False, None, None
+    return bool(found.tls), found.proxy_protocol, found.proxy_protocol_required
 
 
 def make_gateway(worker: Worker) -> WsgiGateway:

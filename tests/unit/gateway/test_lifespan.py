@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tricorn.errors import BootError
-from tricorn.gateway.lifespan import Lifespan
+from tricorn.gateway.lifespan import Lifespan, drive
 
 from tests.harness import groups
 
@@ -44,15 +44,15 @@ def live(application: Any, log: Log, mode: str = "auto", serve: Any = None) -> L
     """A whole life: startup, a request's worth of time (or `serve`), shutdown."""
     loop = asyncio.new_event_loop()
 
-    def wait(*futures: asyncio.Future[Any], timeout: float | None = None) -> bool:
+    async def wait(*futures: asyncio.Future[Any], timeout: float | None = None) -> bool:
         first = asyncio.FIRST_COMPLETED
         return bool(loop.run_until_complete(asyncio.wait(futures, timeout=timeout, return_when=first))[0])
 
     lifespan = Lifespan(application, loop, mode, log)
     try:
-        assert lifespan.startup(wait)
+        assert drive(lifespan.startup(wait))
         loop.run_until_complete((serve or (lambda: asyncio.sleep(0)))())
-        assert lifespan.shutdown(wait)
+        assert drive(lifespan.shutdown(wait))
         loop.run_until_complete(asyncio.sleep(0))
         return lifespan
     finally:
