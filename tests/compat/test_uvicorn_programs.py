@@ -24,7 +24,7 @@ async def application(scope, receive, send):
     if scope["type"] == "lifespan":
         while True:
             message = await receive()
-            print(message["type"], os.getpid(), flush=True)
+            os.write(1, f"{message['type']} {os.getpid()}\\n".encode())  # whole, where processes write at once
             await send({"type": message["type"] + ".complete"})
             if message["type"] == "lifespan.shutdown":
                 return
