@@ -22,7 +22,11 @@ def run(
 ) -> int:
     """Serves until told to stop. Returns the exit status, and in a forked worker that of the worker."""
     from tricorn.arbiter import start
+    from tricorn.log import bounded
     from tricorn.workers.application import Application
 
     make = make_application or (lambda config: Application(config, sources.application))
-    return start.run(sources, loaded, make, server)
+    try:
+        return start.run(sources, loaded, make, server)
+    finally:
+        bounded.end()

@@ -103,7 +103,7 @@ class Generations:
             self._listen(new, old)
         except BaseException:
             self._environment.enter(old.config)
-            old.log = logs.make(old.config)
+            _restore_log(old)
             raise
         self._share_pages(new, old)
         new.prepare_forks()
@@ -146,10 +146,18 @@ class Generations:
             return
         with suppress(ConfigError):  # it was entered before; if its directory is gone meanwhile, so be it
             self._environment.enter(old.config)
-        old.log = logs.make(old.config)
+        _restore_log(old)
 
     def _abandon(self, generation: Generation, *, kept: Generation) -> None:
         discard(sockets.beyond(generation.all_listeners(), kept.all_listeners()))
+
+
+def _restore_log(generation: Generation) -> None:
+    """The log as this generation had it. A logger class that fails now, though it did not before, changes nothing."""
+    try:
+        generation.log = logs.make(generation.config)
+    except Exception as error:
+        generation.log.error("The log of before cannot be made again: %s", error)
 
 
 def _by_address(listeners: list[Listener]) -> dict[Address, Listener]:

@@ -121,12 +121,18 @@ def _replace(file: str, content: bytes, mode: int) -> None:
 
 
 def _read(file: str) -> int | None:
-    """The pid in `file`; None when there is no file or no pid in it."""
+    """The pid in `file`; None when there is no file or no pid in it.
+
+    Workers may write to its directory: a FIFO that one has put there is not waited for.
+    """
     try:
-        with open(file, "rb") as stream:
-            text = stream.read(32).strip()
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
+    try:
+        text = os.read(descriptor, 32).strip()
+    finally:
+        os.close(descriptor)
     # Neither 0 nor -1: to kill(2) they are groups of processes.
     return int(text) if text.isdigit() and 0 < int(text) <= _MOST_PIDS else None
 

@@ -27,6 +27,7 @@ from tricorn.arbiter.upgrade import Upgrade
 from tricorn.config.load import Loaded, Sources
 from tricorn.errors import TricornError
 from tricorn.gateway.wsgi import SERVER_SOFTWARE
+from tricorn.log import bounded
 from tricorn.metrics import application
 from tricorn.unpatched import os
 from tricorn.workers import title, watch
@@ -53,6 +54,7 @@ def run(sources: Sources, loaded: Loaded, make_application: MakeApplication, ser
     parent = None if handed_over is None else handed_over.pid
     if config.daemon and parent is None:
         daemon.daemonize(keep_stdio=config.enable_stdio_inheritance)
+    bounded.begin()
     app_metrics, warnings = application.prepare(config, os.environ, fresh=parent is None)
     generation = prepare(loaded, logs.make(config), make_application(config))
     generation.set_title("master")
@@ -81,6 +83,7 @@ def run(sources: Sources, loaded: Loaded, make_application: MakeApplication, ser
     upgrade = Upgrade(launch, parent, pidfiles, generations, server, promoted)
 
     def release() -> None:
+        bounded.end()
         generations.release_memory()
         if control is not None:
             control.release()

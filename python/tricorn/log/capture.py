@@ -18,6 +18,8 @@ from tricorn.unpatched import os
 _originals: dict[int, int] = {}
 """Copies of stdout and stderr as the process was given them, for the day capturing is switched off. Kept for good,
 so that a reload that fails has nothing to undo here."""
+_replaced: list[Any] = []
+"""`sys.stdout` and `sys.stderr` of before they became records."""
 
 
 def into_file(path: str, wanted: Ownership) -> LogStream:
@@ -43,6 +45,7 @@ def into_records(log: logging.Logger) -> None:
     _flush()
     atexit.unregister(_finish)
     atexit.register(_finish)
+    _replaced[:] = sys.stdout, sys.stderr
     sys.stdout = _text_stream(log, "stdout", logging.INFO, STDOUT)
     sys.stderr = _text_stream(log, "stderr", logging.ERROR, STDERR)
 
@@ -51,7 +54,7 @@ def stop() -> None:
     """Undoes either; nothing if nothing was captured."""
     _flush()
     if _prints():
-        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+        sys.stdout, sys.stderr = _replaced
     for number, copy in _originals.items():
         os.dup2(copy, number)
 

@@ -30,5 +30,11 @@ def load(named: Any, *, with_statsd: bool = False) -> type[Logger]:
         )
     install = getattr(found, "install", None)
     if install is not None:  # gunicorn's way of letting a class prepare the process
-        install()
+        try:
+            install()
+        except Exception as error:
+            sentence = (
+                f"The logger class {named!r} (logger_class) failed in install(): {type(error).__name__}: {error}."
+            )
+            raise ConfigError(sentence) from error
     return found

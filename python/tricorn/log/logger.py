@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tricorn.log import aliases, capture, configured, formats, names, raw_text, style, targets
 from tricorn.log.atoms import RawAtoms, SafeAtoms, basic_auth_user, collect
+from tricorn.log.guarded import guard, safe
 from tricorn.log.stream import Ownership
 from tricorn.log.targets import STDERR, STDOUT, is_managed, or_refused
 from tricorn.log.transaction import transaction
@@ -53,6 +54,10 @@ class Logger:
         self.cfg = cfg
         self._captured = ""
         self.setup(cfg)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        guard(cls)
 
     def setup(self, cfg: Config) -> None:
         """Makes the log what `cfg` says, or raises ConfigError and leaves it as it was."""
@@ -130,6 +135,7 @@ class Logger:
             with or_refused(f"The output cannot be captured (capture_output) into {path!r}"):
                 self.logfile = capture.into_file(self._captured, Ownership.of(cfg))
 
+    @safe
     def change_level(self, level: str) -> None:
         """Until the configuration is read again; processes that are forked from now on have it too."""
         self.loglevel = self.LOG_LEVELS[level]
@@ -144,32 +150,41 @@ class Logger:
         """The logger for the server's records: `error_log`, or its other name that is configured (`aliases`)."""
         return aliases.route(self.error_log)
 
+    @safe
     def critical(self, msg: object, *args: object, **kwargs: Any) -> None:
         self.active_log.critical(msg, *args, **kwargs)
 
+    @safe
     def error(self, msg: object, *args: object, **kwargs: Any) -> None:
         self.active_log.error(msg, *args, **kwargs)
 
+    @safe
     def warning(self, msg: object, *args: object, **kwargs: Any) -> None:
         self.active_log.warning(msg, *args, **kwargs)
 
+    @safe
     def info(self, msg: object, *args: object, **kwargs: Any) -> None:
         self.active_log.info(msg, *args, **kwargs)
 
+    @safe
     def debug(self, msg: object, *args: object, **kwargs: Any) -> None:
         self.active_log.debug(msg, *args, **kwargs)
 
+    @safe
     def exception(self, msg: object, *args: object, **kwargs: Any) -> None:
         self.active_log.exception(msg, *args, **kwargs)
 
+    @safe
     def log(self, lvl: int | str, msg: object, *args: object, **kwargs: Any) -> None:
         level = self.LOG_LEVELS.get(lvl.lower(), logging.INFO) if isinstance(lvl, str) else lvl
         self.active_log.log(level, msg, *args, **kwargs)
 
+    @safe
     def write(self, text: str) -> None:
         """Puts `text` into the error log as it is, or as records if the log is made of such (`wsgi.errors`)."""
         raw_text.write(self.active_log, text)
 
+    @safe
     def flush(self) -> None:
         raw_text.flush(self.active_log)
         for handler in targets.reached(self.active_log):
@@ -229,6 +244,7 @@ class Logger:
 
     # Files
 
+    @safe
     def reopen_files(self) -> None:
         """Opens all log files of the process anew, after a targets. What cannot be opened stays as it is."""
         for handler in targets.file_handlers():

@@ -1,5 +1,7 @@
 """A descriptor under a log: every write is one system call, and none of them ever raises into the server.
 
+Workers wait for the reader of a pipe; the arbiter does not (`bounded`).
+
 Why not a text file of Python's: what its buffers cannot get rid of (a dead pipe, a full disk) stays in them, is
 written twice when a fork copies it, and makes the interpreter exit with 120. A line written whole to a descriptor
 that was opened for appending is not torn either, however many workers share the file.
@@ -12,6 +14,7 @@ import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from tricorn.log import bounded
 from tricorn.record import Record
 from tricorn.unpatched import os, select
 
@@ -32,10 +35,15 @@ class LogStream(io.TextIOBase):
         """`owned`: closing the stream closes the descriptor. Those of the process (1, 2) stay open."""
         self._descriptor = descriptor
         self._owned = owned
+        self._way = bounded.Way(descriptor)
 
     def write(self, text: str) -> int:
         """Writes all of `text`, or raises OSError."""
-        rest = memoryview(text.encode(self.encoding, self.errors))
+        data = text.encode(self.encoding, self.errors)
+        if bounded.is_bounded():
+            self._way.write(data)
+            return len(text)
+        rest = memoryview(data)
         while rest:
             try:
                 rest = rest[os.write(self._descriptor, rest) :]
@@ -54,8 +62,10 @@ class LogStream(io.TextIOBase):
         return os.isatty(self._descriptor)
 
     def close(self) -> None:
-        if self._owned and not self.closed:
-            os.close(self._descriptor)
+        if not self.closed:
+            self._way.close()
+            if self._owned:
+                os.close(self._descriptor)
         super().close()
 
 
@@ -77,13 +87,15 @@ def open_file(path: str, wanted: Ownership) -> LogStream:
 
     The workers' user gets it, to open it anew after a rotation. Only what is a regular file: `/dev/null` given to a
     user by a server that root started would be everybody's problem. What is not ours to give stays as it is.
+    A FIFO without a reader is refused (ENXIO): a reload would wait for one, and the arbiter with it.
     """
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
     is_new = True
     try:
         descriptor = os.open(path, flags | os.O_EXCL, 0o666)
     except FileExistsError:
         descriptor, is_new = os.open(path, flags, 0o666), False
+    os.set_blocking(descriptor, True)
     with suppress(OSError):
         found = os.fstat(descriptor)
         if is_new and wanted.umask is not None:

@@ -127,6 +127,17 @@ class TestUsers:
         assert in_child(create) == f"The pidfile '{path}' cannot be written: Permission denied."
 
 
+@pytest.mark.timeout(20)
+def test_a_fifo_in_its_place_is_not_waited_for(path: Path) -> None:
+    pidfile = Pidfile(str(path))
+    pidfile.create(os.getpid())
+    path.unlink()
+    os.mkfifo(path)
+    pidfile.unlink()
+    assert stat.S_ISFIFO(path.stat().st_mode)
+    assert running(str(path), str(path)) is None
+
+
 def open_to_all(directory: Path) -> None:
     """Makes it readable for other users: pytest's directories are its user's alone."""
     top = Path(tempfile.gettempdir())
