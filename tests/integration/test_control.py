@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 import pytest
 from tricorn.arbiter.control.words import Look
-from tricorn.control.client import Control, ControlError, Refused, find
+from tricorn.control.client import VARIABLE, Control, ControlError, Refused, find
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.workers import watch
 
@@ -113,7 +113,7 @@ def test_it_tells_what_is_and_hands_out_its_pages(directory: Path) -> None:
         assert (status["state"], status["ready"]) == ("serving", True)
         workers = control.ask("workers")["workers"]
         brief = control.ask("status", brief=True)
-        assert brief.keys() == status.keys() - {"requests", "connections"}
+        assert brief.keys() == status.keys() - {"requests", "connections", "directory"}
         rows = control.ask("workers", brief=True)["workers"]
         assert [row["pid"] for row in rows] == [row["pid"] for row in workers]
         assert not {"figures", "statuses", "threads"} & rows[0].keys()
@@ -357,6 +357,28 @@ def test_servers_of_one_user_have_a_socket_each(directory: Path, monkeypatch: py
             find(None, None)
     assert list(sockets.iterdir()) == []
     sockets.rmdir()
+
+
+def test_what_changes_a_server_wants_its_name_in_another_directory(directory: Path) -> None:
+    environment = {"XDG_RUNTIME_DIR": str(directory), "RUNTIME_DIRECTORY": ""}
+    with Site("proc_name = 'shop'\n", app="app:application", files={"app.py": APP}, env=environment) as server:
+
+        def ask(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+            command = [sys.executable, "-m", "tricorn", "ctl", *words]
+            environ = {**os.environ, **environment, VARIABLE: "auto"}
+            return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=environ)
+
+        elsewhere = ask("scale", "2", cwd=directory)
+        assert elsewhere.returncode == 2
+        assert f"The only server is shop (pid {server.pid}, app:application) in {server.directory}" in elsewhere.stderr
+        assert elsewhere.stderr.endswith("Name it: --name shop.\n")
+        assert ask("status", cwd=directory).returncode == 0
+        assert len(server.worker_pids()) == 1
+        here = ask("scale", "2", cwd=server.directory)
+        assert (here.returncode, here.stderr.split(" (")[0]) == (0, "Server: shop")
+        named = ask("-n", "shop", "scale", "1", cwd=directory)
+        assert (named.returncode, named.stderr) == (0, "")
+    (directory / "tricorn").rmdir()
 
 
 POOLED = """\

@@ -54,6 +54,8 @@ def main(words: Sequence[str]) -> int:
         if asking is None:
             return _prompt(path, options.timeout, as_json=as_json)
         with Control.connect(path, _timeout(options.timeout, asking)) as control:
+            if asking.changes and not client.is_named(options.socket, options.name):
+                _check_meant(control)
             return _ask(control, asking, as_json=as_json)
     except Usage as usage:
         print(usage, file=sys.stderr)
@@ -103,6 +105,21 @@ def _ask(control: Control, asking: Asking, *, as_json: bool) -> int:
     result = control.ask(asking.word, **asking.arguments)
     print(json.dumps(result, indent=2) if as_json else ctl_text.text(asking.word, result), flush=True)
     return Status.DONE
+
+
+def _check_meant(control: Control) -> None:
+    """Says which server was found. Raises Usage if it works in another directory than ours."""
+    status = control.ask("status")
+    name, directory = status.get("name"), status.get("directory")
+    server = f"{name} (pid {status.get('pid')}, {status.get('app')}) in {directory}"
+    try:
+        is_here = directory is not None and os.path.samefile(directory, os.curdir)
+    except OSError:
+        is_here = False
+    if not is_here:
+        how = f"--name {shlex.quote(str(name))}" if name else f"--socket {shlex.quote(control.path)}"
+        raise Usage(ctl_text.printable(f"The only server is {server}, and this is another directory. Name it: {how}."))
+    print(ctl_text.printable(f"Server: {server}"), file=sys.stderr)
 
 
 def _failed(error: ControlError) -> Status:

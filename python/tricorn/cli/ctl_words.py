@@ -23,6 +23,11 @@ class Asking(Record):
         """The answer comes when something has ended that may take its time."""
         return self.arguments.get("wait") is True
 
+    @property
+    def changes(self) -> bool:
+        """The server is another one afterwards, or its log is."""
+        return self.word in CHANGES
+
 
 class Form(Record):
     usage: str
@@ -233,5 +238,10 @@ LS = Form("ls", "The servers there are; sockets of servers that are gone are rem
 """Asks no server: `ctl_command` does it."""
 
 EXPLAINED = {**FORMS, "ls": LS}
+
+CHANGES = frozenset(
+    ("reload", "scale", "cancel", "drain", "kill", "ready", "log-level", "reopen", "upgrade", "shutdown")
+)
+"""Words of the server that are not only asked."""
 
 HELP = frozenset(("-h", "--help"))

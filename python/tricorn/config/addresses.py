@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tricorn.config.validators import Refused, TextList
+from tricorn.config.validators import MOST, Refused, TextList, digits
 from tricorn.record import Record
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
+MOST_PORT = 65535
 
 
 class TcpAddress(NamedTuple):
@@ -63,9 +64,10 @@ def parse(text: str) -> Address:
     if scheme == "unix":
         return UnixAddress(_unix_path(rest))
     if scheme == "fd":
-        if not rest.isdigit():
+        number = digits(rest, MOST)
+        if number is None:
             raise Refused("expected fd://N with the number of a descriptor")
-        return FdAddress(int(rest))
+        return FdAddress(number)
     if rest.startswith("["):
         host, bracket, port = rest[1:].partition("]")
         if not bracket or (port and not port.startswith(":")):
@@ -132,6 +134,7 @@ def _unix_path(path: str) -> str:
 def _port(text: str) -> int:
     if not text:
         return DEFAULT_PORT
-    if not (text.isascii() and text.isdigit() and int(text) <= 65535):
+    number = digits(text, MOST_PORT)
+    if number is None:
         raise Refused(f"{text!r} is not a valid port number")
-    return int(text)
+    return number

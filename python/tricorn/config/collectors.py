@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from tricorn.config.validators import Refused, Text
+from tricorn.config.addresses import MOST_PORT
+from tricorn.config.validators import Refused, Text, digits
 from tricorn.record import Record
 
 STATSD_PORT, SYSLOG_PORT = 8125, 514
@@ -87,6 +88,7 @@ def _host_and_port(text: str, default: int) -> tuple[str, int]:
         port = port.removeprefix(":")
     else:
         host, _, port = text.partition(":")
-    if port and not (port.isdecimal() and int(port) < 1 << 16):
+    number = digits(port, MOST_PORT) if port else default
+    if number is None:
         raise Refused(f"expected a port number behind the host, got {port!r}")
-    return host.lower(), int(port or default)
+    return host.lower(), number

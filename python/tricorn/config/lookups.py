@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, MethodType
 from typing import Any
 
-from tricorn.config.validators import Malformed, OptionalText, Refused, Text, TextList
+from tricorn.config.validators import Malformed, OptionalText, Refused, Text, TextList, digits
 from tricorn.errors import ConfigError
 from tricorn.record import Record
 from tricorn.spelling import hint
@@ -202,16 +202,25 @@ def import_class(who: str, dotted: str) -> object:
         raise ConfigError(f"{who} is not in its module{meant}") from None
 
 
+MOST_ID = (1 << 32) - 2
+"""The number after it means "no other one" to setuid(2) and chown(2)."""
+
+
 def _identity(raw: object, what: str, by_name: Callable[[str], int], current: Callable[[], int]) -> int:
     if raw is None:
         return current()
     if isinstance(raw, int) and not isinstance(raw, bool):
         if raw < 0:
             raise Refused("expected at least 0")
+        if raw > MOST_ID:
+            raise Refused(f"expected at most {MOST_ID}")
         return raw
     name = Text().parse(raw)
     if name.isdigit():
-        return int(name)
+        number = digits(name, MOST_ID)
+        if number is None:
+            raise Refused(f"expected at most {MOST_ID}")
+        return number
     try:
         return by_name(name)
     except KeyError:

@@ -40,9 +40,13 @@ class Kind(Protocol[T_co]):
         """Makes the value from a text (command line, environment) or an object (config file)."""
 
 
+MOST = (1 << 31) - 1
+"""Of a C int: a larger number would be cut off, or refused by the kernel when the server runs already."""
+
+
 class Integer(Record):
     min: int = 0
-    max: int | None = None
+    max: int = MOST
     metavar: str = "INT"
     zero: int = 0
     """What 0 means."""
@@ -291,6 +295,14 @@ class HeaderValues(Record):
         return {Text().parse(name).upper(): Text().parse(value) for name, value in raw.items()}
 
 
+def digits(text: str, most: int) -> int | None:
+    """The number that these digits are; None if there are others than 0 to 9, or it is above `most`."""
+    if not (text.isascii() and text.isdigit() and len(text) <= LONGEST):
+        return None
+    value = int(text)
+    return value if value <= most else None
+
+
 def _integer(raw: object) -> int:
     if isinstance(raw, int) and not isinstance(raw, bool):
         return raw
@@ -313,11 +325,13 @@ def _float(raw: object) -> float:
     raise Malformed("expected a number of seconds")
 
 
-def _check_range(value: float, low: float, high: float | None) -> None:
+def _check_range(value: float, low: float, high: float) -> None:
     if value < low:
         raise Refused(f"expected at least {low}")
-    if high is not None and value > high:
+    if value > high:
         raise Refused(f"expected at most {high}")
 
 
+LONGEST = 20
+"""Digits of a number: int() refuses thousands with an error of its own, and is slow before."""
 _FACTORS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

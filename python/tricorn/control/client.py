@@ -272,6 +272,13 @@ def find(path: str | None, name: str | None) -> Path:
     raise NoServer(f"No server with a control socket was found: looked in {_list(directories)}.")
 
 
+def is_named(path: str | None, name: str | None) -> bool:
+    """Whether `find` is told which server is meant: by these, by the variable, or by the service that this runs in."""
+    given = os.environ.get(VARIABLE, "")
+    own = any(place.own for place in places.automatic(os.environ, os.geteuid()))
+    return path is not None or name is not None or given not in ("", "auto") or own
+
+
 def looked_at() -> list[str]:
     """The directories in which this user's servers have their sockets, and for root those of others; only safe ones."""
     uid = os.geteuid()

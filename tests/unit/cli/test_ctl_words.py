@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from tricorn.arbiter.control.session import Request
 from tricorn.arbiter.control.words import meaning
+from tricorn.arbiter.policy.wishes import Wish
 from tricorn.cli import ctl_text
 from tricorn.cli.ctl_words import FORMS, Asking, Usage, asks_for_help, explanation, parse
 
@@ -136,3 +137,13 @@ def test_a_terminal_is_told_nothing_by_others() -> None:
     request = {"slot": 1, "pid": 7, "age": 1.0, "text": "GET /\x1b]0;mine\x07\x9b2J"}
     shown = ctl_text.text("requests", {"requests": [request], "count": 1})
     assert shown.splitlines()[1] == r"1     7    1.0 s  -      GET /\x1b]0;mine\x07\x9b2J"
+
+
+def test_the_words_that_change_something_are_those_of_which_the_server_makes_wishes() -> None:
+    looks = {"stacks"}  # a wish, since workers have to be asked
+    lines = [usage.split("|")[0].split(" [")[0] for usage in (form.usage for form in FORMS.values())]
+    numbers = {"WORKER.SLOT@START": "2.5@77", "WORKER": "2", "PID": "4711", "N": "2", "LEVEL": "info"}
+    for line in lines:
+        asking = parse([numbers.get(word, word) for word in line.split()])
+        meant = meaning(Request(1, asking.word, asking.arguments), lambda by, value: value, lambda: (1,))
+        assert asking.changes == (isinstance(meant, get_args(Wish)) and asking.word not in looks), line

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pytest
+from tricorn.config.addresses import parse
 from tricorn.config.config import Config
+from tricorn.config.lookups import Group, User
 from tricorn.config.registry import BY_NAME, SETTINGS, Settings
 from tricorn.config.setting import Setting
 from tricorn.config.unavailable import UNAVAILABLE
+from tricorn.config.validators import Bytes, Invalid, Refused
 
 from tests.harness import with_each
 
@@ -45,3 +49,25 @@ def test_help_is_one_sentence(setting: Setting[object]) -> None:
 
 def _as_written(default: object) -> object:
     return dict(default) if isinstance(default, Mapping) else default
+
+
+HUGE = (1 << 31, 1 << 32, (1 << 32) - 1, 1 << 63, 1 << 64, 10**30)
+LIMITS = {Bytes: 1 << 40, User: (1 << 32) - 2, Group: (1 << 32) - 2}
+"""What kinds may hold that are no C int."""
+
+
+@with_each("setting", BY_NAME)
+def test_no_number_is_larger_than_what_the_kernel_takes(setting: Setting[object]) -> None:
+    for number in HUGE:
+        for raw in (number, str(number)):
+            try:
+                value = setting.kind.parse(raw)
+            except Invalid:
+                continue
+            assert not isinstance(value, int) or value <= LIMITS[type(setting.kind)], (setting.name, raw)
+
+
+@with_each("text", ["fd://" + "9" * 5000, "fd://\N{SUPERSCRIPT TWO}", "fd://2147483648", "127.0.0.1:" + "9" * 5000])
+def test_no_address_has_a_number_that_is_none(text: str) -> None:
+    with pytest.raises(Refused):
+        parse(text)

@@ -16,7 +16,7 @@ from tricorn.config.registry import SETTINGS
 from tricorn.config.shown import shown
 from tricorn.log import Logger
 from tricorn.metrics.scoreboard import LAYOUT, Snapshot
-from tricorn.unpatched import socket, time
+from tricorn.unpatched import os, socket, time
 from tricorn.workers import AUTO
 
 if TYPE_CHECKING:
@@ -56,7 +56,15 @@ def status(state: State, effects: Effects, now: float, *, brief: bool = False) -
         "successor": state.successor,
         "predecessor": effects.upgrade.parent,
     }
-    return about if brief else about | _load(effects)
+    return about if brief else about | {"directory": _directory()} | _load(effects)
+
+
+def _directory() -> str | None:
+    """Where the server works; None if that directory is gone."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
 
 
 def _class(effects: Effects) -> str:
