@@ -148,6 +148,7 @@ def test_the_proxys_own_check_has_nothing_to_complain_of(kind: str, tmp_path: Pa
         ("-b", "127.0.0.1:8000"),
         ("-b", "[::1]:9000", "--keep-alive", "0", "--admin-bind", "127.0.0.1:8001", "--timeout", "0"),
         ("-b", "unix:/run/shop/s", "--limit-request-body", "1M", "--limit-request-line", "0", "-n", "my shop"),
+        ("-b", "unix:/run/my shop;}/'s\"#", "--admin-bind", "127.0.0.1:8001", "--ready-path", "/a';\\b}"),
     ):
         for old in tmp_path.glob("*.c*"):
             old.unlink()

@@ -238,3 +238,28 @@ def test_a_dockerfile_is_what_its_parser_reads(nothing_configured: Path, capsys:
         installs = [row["value"] for row in found if "pip install" in row["value"]]
         assert (name if name != "pyproject.toml" else "pip install .") in installs[0]
         assert ".git\n" in ignore
+
+
+@pytest.mark.parametrize("kind", ["nginx", "haproxy"])
+def test_a_line_end_in_a_value_is_refused_or_stays_in_its_comment(
+    kind: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for words in (("-b", "unix:/run/a\nb"), ("--public", "80;\n    evil")):
+        assert main(["init", kind, *words]) == 1
+        assert "control characters" in capsys.readouterr().err
+    text = text_of(capsys, kind, "--forwarded-allow-ips", "10.0.0.1,\n10.0.0.2")
+    assert "\n10.0.0.2" not in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "line"),
+    [
+        ("nginx", ("--domain", "a.example b;} c.example"), 'server_name a.example "b;}" c.example;'),
+        ("nginx", ("-b", 'unix:/run/my "shop";'), r'server "unix:/run/my \"shop\";" max_fails=0;'),
+        ("nginx", ("--public", "80;}"), 'listen "80;}";'),
+        ("haproxy", ("-b", "unix:/run/my 'shop' #1"), r"server tricorn-1 unix@/run/my\ \'shop\'\ \#1 check"),
+        ("haproxy", ("--public", "/run/my shop"), r"bind /run/my\ shop"),
+    ],
+)
+def test_a_value_stays_one_word(kind: str, words: tuple[str, ...], line: str, capsys: Any) -> None:
+    assert f"    {line}" in text_of(capsys, kind, "-n", "tricorn", *words)

@@ -71,6 +71,13 @@ def upstreams(service: Service, choices: Choices) -> list[TcpAddress | UnixAddre
     return [TcpAddress(host, reachable[0].port) for host in choices.hosts]
 
 
+def checked(text: str) -> str:
+    """A word for a file of the proxy, which no quoting lets have a line end. Raises ConfigError."""
+    if not text.isprintable():
+        raise ConfigError(f"The proxy's configuration cannot have the control characters in {text!r}.")
+    return text
+
+
 def local(address: TcpAddress) -> TcpAddress:
     """As a proxy on this machine connects to it."""
     hosts = {"0.0.0.0": "127.0.0.1", "::": "::1"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from tricorn.cli.init import front_end
 from tricorn.cli.init.front_end import Choices
@@ -14,6 +15,8 @@ EVERY, FALL = 1, 2
 
 AGENT_EVERY = 2
 """Seconds between two questions for a host's weight, which moves ten points a second at most."""
+
+SPECIAL = re.compile(r"[\s\\#\"']")
 
 PURGE = 1
 """Seconds in which half of the idle connections are closed."""
@@ -47,7 +50,7 @@ def _configuration(service: Service, choices: Choices) -> str:
         "    timeout tunnel 1h",
         "",
         f"frontend {service.name}",
-        f"    bind {listen}",
+        f"    bind {_word(listen)}",
         "    # For TLS: bind :443 ssl crt FILE",
         *_fields(service),
         f"    default_backend {service.name}",
@@ -104,7 +107,7 @@ def _seconds(number: float) -> str:
 def _fields(service: Service) -> list[str]:
     return [
         "    # What a client says in HAProxy's place is not passed on.",
-        *(f"    http-request del-header {name}" for name in front_end.spoofable(service)),
+        *(f"    http-request del-header {_word(name)}" for name in front_end.spoofable(service)),
         f"    # {front_end.trust(service)}",
         "    option forwardfor",
         "    http-request set-header X-Forwarded-Proto http unless { ssl_fc }",
@@ -124,7 +127,7 @@ def _check(service: Service) -> list[str]:
     return [
         f"    # {service.says('admin_bind', 'ready_path')}.",
         "    option httpchk",
-        f"    http-check send meth GET uri {service.config.ready_path} ver HTTP/1.1 hdr Host tricorn",
+        f"    http-check send meth GET uri {_word(service.config.ready_path)} ver HTTP/1.1 hdr Host tricorn",
         "    http-check expect status 200",
     ]
 
@@ -147,7 +150,12 @@ def _agent(port: int) -> str:
 
 
 def _address(found: TcpAddress | UnixAddress) -> str:
-    return f"unix@{found.path}" if isinstance(found, UnixAddress) else f"{found.host}:{found.port}"
+    return _word(f"unix@{found.path}" if isinstance(found, UnixAddress) else f"{found.host}:{found.port}")
+
+
+def _word(text: str) -> str:
+    """As one argument of a keyword: a backslash stands before what would end it, or begin a comment or quotes."""
+    return SPECIAL.sub(r"\\\g<0>", front_end.checked(text))
 
 
 def _notes(service: Service, choices: Choices) -> list[str]:

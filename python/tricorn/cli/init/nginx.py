@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from tricorn.cli.init import front_end
 from tricorn.cli.init.front_end import Choices
@@ -19,6 +20,9 @@ KEPT = '""'
 
 DELIMITERS = len(": \r\n")
 """Of a header field: the server does not count them, nginx does."""
+
+PLAIN = re.compile(r"[^\s\x00-\x1f\x7f;{}\"'\\#]+")
+"""A word that needs no quotes."""
 
 LEAST_BUFFER = 8 << 10
 """nginx's own default, for a line of a request's head."""
@@ -46,8 +50,8 @@ def _site(service: Service, choices: Choices) -> str:
         "}",
         "",
         "server {",
-        *(f"    listen {address};" for address in _listens(choices.listen)),
-        f"    server_name {choices.server_name};",
+        *(f"    listen {_word(address)};" for address in _listens(choices.listen)),
+        f"    server_name {' '.join(map(_word, choices.server_name.split()))};",
         "    # For TLS: listen 443 ssl; ssl_certificate …; ssl_certificate_key …;",
         "",
         f"    # {service.says('limit_request_body')}: the server refuses larger ones; 0 is no limit.",
@@ -98,7 +102,15 @@ def _next(choices: Choices) -> list[str]:
 
 
 def _address(found: TcpAddress | UnixAddress) -> str:
-    return f"unix:{found.path}" if isinstance(found, UnixAddress) else str(found)
+    return _word(f"unix:{found.path}" if isinstance(found, UnixAddress) else str(found))
+
+
+def _word(text: str) -> str:
+    """As one parameter of a directive: in quotes if nginx would see more than one, or its end."""
+    if PLAIN.fullmatch(text):
+        return text
+    quoted = front_end.checked(text).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{quoted}"'
 
 
 def _kept(service: Service) -> list[str]:
@@ -140,7 +152,7 @@ def _fields(service: Service) -> list[str]:
         f"        # {service.says('queue_timeout')}: what a request waited here counts.",
         '        proxy_set_header X-Request-Start "t=${msec}";',
         "        # What a client says in nginx's place is not passed on.",
-        *(f'        proxy_set_header {name} "";' for name in front_end.spoofable(service)),
+        *(f'        proxy_set_header {_word(name)} "";' for name in front_end.spoofable(service)),
     ]
 
 

@@ -47,7 +47,7 @@ class Service(Record):
 
     def says(self, *names: str) -> str:
         """`timeout = 30 (default), workers = 4 (--workers)`: for the comment beside what follows from settings."""
-        return ", ".join(f"{name} = {self._shown(name)} ({self.config.origin(name)})" for name in names)
+        return one_line(", ".join(f"{name} = {self._shown(name)} ({self.config.origin(name)})" for name in names))
 
     def _shown(self, name: str) -> object:
         value = self.config.value(name)
@@ -171,6 +171,11 @@ def slug(text: str) -> str:
 
 def mebibytes(count: int) -> int:
     return math.ceil(count / MIB)
+
+
+def one_line(text: str) -> str:
+    """For a comment: a line end, or what a terminal obeys, is written as Python does."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def lines(*parts: str | None) -> str:
