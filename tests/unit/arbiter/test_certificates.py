@@ -32,6 +32,8 @@ class Core:
     def __init__(self) -> None:
         self.published: list[dict[str, Any]] = []
         self.not_after = time.time() + 90 * DAY
+        self.ends: dict[str, float] = {}
+        """When certificates end that do not end then, by the name of the file."""
         self.warnings: list[str] = []
 
     def check_tls(self, bundle: dict[str, Any]) -> list[dict[str, Any]]:
@@ -44,7 +46,7 @@ class Core:
                     "label": label,
                     "names": ["localhost"],
                     "serial": certificate.decode(),
-                    "not_after": self.not_after,
+                    "not_after": self.ends.get(label, self.not_after),
                     "key": "ECDSA P-256",
                     "warnings": self.warnings,
                 }
@@ -77,7 +79,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def make(file: Path, log: Log, interval: float = 5, **more: Any) -> Certificates:
-    plan = Plan(certificates=(Pair(str(file), str(file)),), **{"ticket_lifetime": 100.0, **more})
+    plan = Plan(**{"certificates": (Pair(str(file), str(file)),), "ticket_lifetime": 100.0, **more})
     made = Certificates(plan, Tickets(), interval)
     made.open(NOW, log)  # type: ignore[arg-type]
     return made
@@ -100,6 +102,16 @@ def test_what_is_in_force_is_told(core: Core, log: Log, file: Path) -> None:
     made = make(file, log)
     assert log.lines == [f"info: TLS: localhost: serial 1A, valid until 2096-10-02, ECDSA P-256 ({file})"]
     assert made.facts[0]["serial"] == "1A"
+    assert made.end == 4_000_000_000
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_of_several_the_one_that_ends_first_is_told(core: Core, log: Log, tmp_path: Path, first: int) -> None:
+    files = [tmp_path / f"{number}.pem" for number in range(3)]
+    for number, file in enumerate(files):
+        file.write_text("1A")
+        core.ends[str(file)] = 4_000_000_000 + (number - first) % 3
+    made = make(files[0], log, certificates=tuple(Pair(str(file), str(file)) for file in files))
     assert made.end == 4_000_000_000
 
 

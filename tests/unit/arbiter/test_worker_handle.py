@@ -11,9 +11,19 @@ from typing import Any
 import pytest
 from tricorn._core import Core
 from tricorn.arbiter import pages as arbiter_pages
+from tricorn.arbiter import worker_handle
 from tricorn.arbiter.allowance import BURST
 from tricorn.arbiter.pages import Pages
-from tricorn.arbiter.worker_handle import LAST_WORDS, READ_SIZE, TooTalkative, WorkerHandle, open_bell, open_file
+from tricorn.arbiter.worker_handle import (
+    LAST_WORDS,
+    PROFILE,
+    READ_SIZE,
+    TooTalkative,
+    WorkerHandle,
+    open_bell,
+    open_file,
+)
+from tricorn.workers import watch
 from tricorn.workers.messages import BootFailed, Ready
 
 from tests.harness.core import OPTIONS, PAGE
@@ -181,3 +191,57 @@ class TestReports:
         handle.order_profile(1.0, 100, 5000)
         handle.forget()
         handle.order_profile(1.0, 100, 5000)
+
+
+def test_stacks_that_are_shorter_than_those_before_have_nothing_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "STACKS_SIGNAL", Signals.SIGUSR1)
+    handle, worker = pair()
+    handle.stacks = open_file("stacks")
+    for told in ("Thread 0x1: a long story\n" * 40, "Thread 0x1: a word\n", "Thread 0x1: two words\n"):
+        handle.ask_for_stacks()
+        assert handle.told_stacks(4096) == ""
+        os.write(handle.stacks, told.encode())
+        assert handle.told_stacks(4096) == told
+    os.close(handle.stacks)
+    os.close(worker)
+    handle.close()
+
+
+def test_a_profile_that_is_replaced_while_it_is_read_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker writes two of them meanwhile, so that the area that is read is overwritten."""
+    handle, worker = pair()
+    handle.profile, handle.profiled = open_file("profile"), 77
+
+    def write(turn: int, text: bytes) -> None:
+        os.pwrite(handle.profile, text, PROFILE.areas + turn % 2 * PROFILE.length)
+        words = (turn, len(text), handle.profiled)
+        os.pwrite(handle.profile, b"".join(word.to_bytes(8, sys.byteorder) for word in words), PROFILE.head)
+
+    write(1, b"the first one")
+    read, meanwhile = os.pread, iter([(3, b"another"), (5, b"the last one")])
+
+    def pread(file: int, count: int, offset: int) -> bytes:
+        if offset >= PROFILE.areas:
+            found = read(file, count // 2, offset)
+            for turn, text in meanwhile:
+                write(turn, text)
+                break
+            return found + read(file, count - count // 2, offset + count // 2)
+        return read(file, count, offset)
+
+    monkeypatch.setattr(worker_handle.os, "pread", pread)
+    assert handle.told_profile() == b"the last one"
+    os.close(handle.profile)
+    os.close(worker)
+    handle.close()
+
+
+def test_a_profile_of_another_order_is_not_this_ones() -> None:
+    handle, worker = pair()
+    handle.profile, handle.profiled = open_file("profile"), 78
+    words = (1, 4, 77)
+    os.pwrite(handle.profile, b"".join(word.to_bytes(8, sys.byteorder) for word in words), PROFILE.head)
+    assert handle.told_profile() == b""
+    os.close(handle.profile)
+    os.close(worker)
+    handle.close()

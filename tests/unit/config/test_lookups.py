@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import itertools
 import os
 import sys
 from pathlib import Path
@@ -17,6 +19,7 @@ from tricorn.config.lookups import (
     Group,
     Hook,
     User,
+    accepts,
 )
 from tricorn.config.validators import Invalid, Malformed, Refused
 
@@ -37,7 +40,10 @@ HOOKS = [
     Callable(),
     Callable().method,
     divmod,
+    max,
+    itertools.product,
 ]
+"""The last two are written in C; where they do not say what they take (inspect.signature), they are believed."""
 
 
 @pytest.mark.parametrize("function", HOOKS)
@@ -201,3 +207,19 @@ def test_a_dict_is_kept_as_it_is() -> None:
 def test_what_is_no_dict(value: object) -> None:
     with pytest.raises(Invalid):
         Dictionary().parse(value)
+
+
+def test_a_hook_written_in_c_need_not_say_what_it_takes() -> None:
+    without = [each for each in (max, min, itertools.product, dict.update, type) if not _has_signature(each)]
+    assert without, "this Python tells it of all"
+    for function in without:
+        assert Hook("server, worker").parse(function) is function
+        assert accepts(function, 2)
+
+
+def _has_signature(function: Any) -> bool:
+    try:
+        inspect.signature(function)
+    except ValueError:
+        return False
+    return True

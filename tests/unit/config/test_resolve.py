@@ -66,8 +66,9 @@ def test_a_bind_on_the_command_line_replaces_the_one_of_the_platform() -> None:
     assert configure("-b :1 -b :2", {"PORT": "5000"}).bind == (":1", ":2")
 
 
-def test_an_empty_variable_is_ignored_and_said_so() -> None:
-    layer = read_platform({"WEB_CONCURRENCY": ""})
+@pytest.mark.parametrize("text", ["", "  ", "\t\n"])
+def test_an_empty_variable_is_ignored_and_said_so(text: str) -> None:
+    layer = read_platform({"WEB_CONCURRENCY": text})
     assert layer.values == {}
     assert layer.warnings == ("The environment variable WEB_CONCURRENCY is empty and was ignored.",)
 

@@ -83,10 +83,11 @@ def test_the_first_that_works_is_taken(places: Places, tmp_path: Path) -> None:
     assert second.path == str(session / "tricorn" / f"{os.getpid()}.ctl"), "the first listens there already"
 
 
-def test_a_directory_that_others_can_write_is_not_used(places: Places, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o720, 0o707, 0o702, 0o1777])
+def test_a_directory_that_others_can_write_is_not_used(places: Places, tmp_path: Path, mode: int) -> None:
     open_to_all = tmp_path / f"tricorn-{UID}"
     open_to_all.mkdir()
-    open_to_all.chmod(0o777)
+    open_to_all.chmod(mode)
     assert places.bind() is None
     assert places.log == [f"debug: There is no control socket: {open_to_all} can be written by other users."]
 
