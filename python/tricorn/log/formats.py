@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from typing import Any
+
+UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""What a terminal obeys (C0 and C1, but for tabs and line ends), Unicode's line ends, and changes of direction."""
+
+
+def harmless(text: str) -> str:
+    """For a terminal that shows the log: an exception or a worker may tell what a client has sent."""
+    return UNSAFE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return ascii(found[0])[1:-1]
 
 
 class Plain(logging.Formatter):
@@ -12,7 +25,7 @@ class Plain(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         with_message(record)
-        return super().format(record)
+        return harmless(super().format(record))
 
 
 class UvicornArgs(tuple[Any, ...]):
@@ -38,7 +51,7 @@ class AccessLine(logging.Formatter):
     """The core would have written the same."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return super().format(as_gunicorns(record))
+        return harmless(super().format(as_gunicorns(record)))
 
 
 def as_gunicorns(record: logging.LogRecord) -> logging.LogRecord:

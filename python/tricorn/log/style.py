@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tricorn.config.config import DEFAULT
-from tricorn.log.formats import AccessLine, Plain, as_gunicorns, with_message
+from tricorn.log.formats import AccessLine, Plain, as_gunicorns, harmless, with_message
 from tricorn.log.targets import STDERR, STDOUT
 
 if TYPE_CHECKING:
@@ -87,14 +87,14 @@ class Pretty(Plain):
         told = f"{clock} {self._in(LEVELS.get(record.levelno, ''), f'{level:8}')} "
         if record.levelno >= logging.WARNING and record.process != self._arbiter:
             told += self._in(DIM, f"[{record.process}] ")
-        lines = [told + record.getMessage()]
+        lines = [record.getMessage()]
         if record.exc_info and not record.exc_text:
             record.exc_text = self.formatException(record.exc_info)
         if record.exc_text:
             lines.append(record.exc_text)
         if record.stack_info:
             lines.append(self.formatStack(record.stack_info))
-        return "\n".join(lines)
+        return told + harmless("\n".join(lines))
 
     def _in(self, colour: str, text: str) -> str:
         return f"\x1b[{colour}m{text}\x1b[0m" if self._coloured and colour else text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -176,3 +177,29 @@ def test_what_the_application_writes_stays_text(configure: Configure, capsys: py
     logs.make(configure(log_format="pretty")).write("raw\n")
     assert capsys.readouterr().err == "raw\n"
     assert logging.getLogger("gunicorn.error").handlers
+
+
+HOSTILE = "\x1b]0;title\x07\x1b[2J \x9b31m \r overwritten \u202egnp.exe\u2066 \x7f\u2028"
+SHOWN = r"\x1b]0;title\x07\x1b[2J \x9b31m \r overwritten \u202egnp.exe\u2066 \x7f\u2028"
+
+
+@pytest.mark.parametrize("kind", ["gunicorn", "pretty", "json"])
+def test_no_text_reaches_a_terminal_as_commands(
+    kind: str, configure: Configure, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = logs.make(configure(log_format=kind, accesslog="-"))
+    log.error("says: %s", HOSTILE)
+    try:
+        raise ValueError(HOSTILE)
+    except ValueError:
+        log.exception("an exception")
+    log.access_log.info("%s\ttab", HOSTILE)
+    said = capfd.readouterr()
+    for text in (said.err, said.out):
+        assert not re.search("[\x00-\x08\x0b-\x1f\x80-\x9f\u2028-\u202e\u2066-\u2069]", text), text
+    if kind == "json":
+        assert json.loads(said.err.splitlines()[0])["message"] == f"says: {HOSTILE}"
+    else:
+        assert f"says: {SHOWN}\n" in said.err
+        assert f"ValueError: {SHOWN}\n" in said.err
+        assert f"{SHOWN}\ttab\n" in said.out

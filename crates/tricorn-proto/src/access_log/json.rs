@@ -110,8 +110,8 @@ fn string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
 }
 
-/// UTF-8 stays, other bytes become replacement characters; control characters, those of a terminal (C1) too, and the two
-/// line ends of Unicode are escaped.
+/// UTF-8 stays, other bytes become replacement characters; control characters, those of a terminal (C1) too, the two line
+/// ends of Unicode and what changes the direction of a text are escaped.
 #[cold]
 fn escaped(out: &mut Vec<u8>, text: &[u8]) {
     for chunk in text.utf8_chunks() {
@@ -119,7 +119,9 @@ fn escaped(out: &mut Vec<u8>, text: &[u8]) {
             match letter {
                 '"' => out.extend_from_slice(b"\\\""),
                 '\\' => out.extend_from_slice(b"\\\\"),
-                '\u{2028}' | '\u{2029}' => unicode(out, letter),
+                '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                    unicode(out, letter);
+                }
                 letter if letter.is_control() => unicode(out, letter),
                 letter => out.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes()),
             }

@@ -143,6 +143,15 @@ fn a_client_cannot_forge_a_line() {
 }
 
 #[test]
+fn a_client_cannot_turn_the_direction_of_a_line_of_json() {
+    for letter in ['\u{61c}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202e}', '\u{2066}', '\u{2069}', '\u{9b}'] {
+        let request = format!("GET / HTTP/1.1\r\nHost: h\r\nUser-Agent: a{letter}b\r\n\r\n");
+        let line = String::from_utf8(in_format(&Format::json(false), request.as_bytes())).unwrap();
+        assert!(line.contains(&format!(r#""user_agent":"a\u{:04x}b""#, letter as u32)), "{line}");
+    }
+}
+
+#[test]
 fn an_unknown_atom_is_a_dash_and_named_with_those_that_exist() {
     assert_eq!(rendered("%(z)s %(m)s %({x}z)-3s|", "GET / HTTP/1.1\r\nHost: h\r\n\r\n"), "- GET -  |");
     assert_eq!(Format::parse("%(h)s").unwrap().complaint(), None);
