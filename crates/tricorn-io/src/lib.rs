@@ -76,7 +76,7 @@ pub use stream::Stream;
 pub use sys::channel::Channel;
 pub use sys::enlarge_signal_stack;
 pub use sys::fds::shared_words;
-pub use sys::files::{descriptor_limit, duplicate, open_file, stored_size};
+pub use sys::files::{Opened, descriptor_limit, duplicate, open_file, stored_size};
 pub use sys::foreign_poll::{ReadyDescriptor, wait_at};
 pub use sys::fork::{exit_at_once, is_child};
 pub use sys::memory::trim_heap;

@@ -76,6 +76,23 @@ pub fn write_file(
     py.detach(|| exchange.write_file(&inputs, file, offset, length))
 }
 
+/// The same for the last of a body. The thread of an event loop or a hub waits for no disk, and sends no long file itself.
+pub fn write_last_file(
+    py: Python<'_>,
+    engine: &Engine,
+    exchange: &mut Exchange,
+    file: OwnedFd,
+    part: (u64, u64),
+    body_length: Option<u64>,
+) -> Sent {
+    if engine.hub_descriptors().is_none() {
+        return write_file(py, engine, exchange, file, part, body_length);
+    }
+    let (wall, load, (offset, length)) = (exchange.wall.clone(), engine.told_load(exchange), part);
+    let inputs = engine.head_inputs(&wall, load.as_deref(), body_length);
+    py.detach(|| exchange.leave_file(&inputs, file, offset, length))
+}
+
 /// An owner of the UTF-8 of a string.
 pub fn kept_text(text: &Bound<'_, PyString>) -> SharedBytes {
     // It was asked for before, so that it is there.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,34 @@ def test_pathsend_of_nothing(stage: Stage, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.touch()
     assert stage.play(start(200, length(0)), ("send", pathsend(empty))).body == b""
+
+
+def test_pathsend_of_a_file_that_is_made_as_it_is_read(stage: Stage, version: str) -> None:
+    """Its size is 0 for stat(2)."""
+    path = Path("/proc/sys/kernel/ostype")
+    assert stage.play(start(), ("send", pathsend(path)), version=version).body == path.read_bytes() != b""
+    assert stage.play(start(200, length(3)), ("send", pathsend(path)), version=version).body == path.read_bytes()[:3]
+
+
+def test_pathsend_of_a_long_file_is_not_the_loops_work(stage: Stage, tmp_path: Path) -> None:
+    """proc(5), wchar: what each thread has caused to be written, by sendfile(2) as well."""
+    path = tmp_path / "long"
+    size = 64 << 20
+    with path.open("wb") as long:
+        long.truncate(size)
+        long.write(b"x")
+    pid = stage.server.worker_pid()
+    loop = Path(f"/proc/{pid}/task/{pid}/io")
+
+    def written() -> int:
+        return int(re.search(r"wchar: (\d+)", loop.read_text())[1])  # type: ignore[index]
+
+    before = written()
+    with stage.connect() as wire:
+        wire.send(stage.request(start(200, length(size)), ("send", pathsend(path)), ("say", "sent")))
+        assert len(wire.reply().body) == size
+    assert stage.told(1) == ["sent"]
+    assert written() - before < size // 256
 
 
 def test_pathsend_completes_the_response(stage: Stage, file: Path) -> None:

@@ -30,6 +30,7 @@ pub mod times;
 use crate::clock::{self, WallText};
 use crate::config::Config;
 use crate::stream::Stream;
+use crate::sys::files;
 use crate::tls::Facts;
 use body::Body;
 use body_reader::BodyReader;
@@ -337,6 +338,25 @@ impl Exchange {
         }
         let (count, after) = encoding::piece(&mut request.reply, &mut request.out, length);
         self.lane.output_mut().send_file(&request.out, (file, offset, count), after)
+    }
+
+    /// The same for the last piece, by a thread that has other requests to look after: a small part that the page cache has
+    /// is sent as bytes, the rest by the sender.
+    pub fn leave_file(&mut self, inputs: &HeadInputs<'_>, file: OwnedFd, offset: u64, length: u64) -> Sent {
+        let request = &mut *self.request;
+        request.out.clear();
+        if !request.reply.head_sent() {
+            encoding::head(&mut request.reply, &mut request.out, inputs);
+        }
+        let (count, after) = encoding::piece(&mut request.reply, &mut request.out, length);
+        let output = self.lane.output_mut();
+        match files::cached_part(&file, offset, count) {
+            Some(bytes) => {
+                let keep = || Box::new(bytes.clone()) as SharedBytes;
+                output.send(&mut request.out, &bytes, after, keep)
+            }
+            None => output.leave_file(&request.out, (file, offset, count), after),
+        }
     }
 
     /// An interim response (103); nothing is sent where the protocol or the state of the reply does not allow it.

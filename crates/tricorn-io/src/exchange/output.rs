@@ -59,6 +59,8 @@ pub struct Output {
     sent: u64,
     /// A whole answer may be held back and sent with others (`Reactor::send_held`); afterwards, whether it was.
     hold: bool,
+    /// What lies in a file is left for the sender, to which the reactor lends it.
+    leaves_file: bool,
 }
 
 impl Output {
@@ -76,6 +78,7 @@ impl Output {
             spent: Vec::new(),
             sent: 0,
             hold: false,
+            leaves_file: false,
         }
     }
 
@@ -204,6 +207,13 @@ impl Output {
         self.flush()
     }
 
+    /// The same for the last of a body, of which only what lies in memory is sent: the disk is not waited for, nor does a
+    /// client that reads as fast as we send keep the thread.
+    pub fn leave_file(&mut self, out: &[u8], file: (OwnedFd, u64, u64), after: &[u8]) -> Sent {
+        self.leaves_file = true;
+        self.send_file(out, file, after)
+    }
+
     /// Sends what fits, and nothing if something waits already: for interim responses that may be left out.
     pub fn send_optional(&mut self, bytes: &[u8]) {
         if self.outbox.is_empty() {
@@ -218,7 +228,15 @@ impl Output {
 
     /// Sends what waits, as far as the socket takes it.
     pub fn flush(&mut self) -> Sent {
-        match self.outbox.flush(&mut self.stream, &mut self.spent) {
+        let flush = if self.leaves_file {
+            match self.outbox.flush_memory(&mut self.stream, &mut self.spent, usize::MAX) {
+                Some(flush) => flush,
+                None => return Sent::Accepted,
+            }
+        } else {
+            self.outbox.flush(&mut self.stream, &mut self.spent)
+        };
+        match flush {
             Flush::Empty => Sent::Accepted,
             Flush::Blocked if self.outbox.in_memory() > self.mark => Sent::OverMark,
             Flush::Blocked => Sent::Accepted,

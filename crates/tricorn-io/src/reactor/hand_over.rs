@@ -8,7 +8,7 @@ use super::listener::Listener;
 use super::phase::Change;
 use super::stage::Stage;
 use super::wire::{Protocol, Reading, Wire};
-use crate::config::Failpoint;
+use crate::config::{Failpoint, READ_BURST};
 use crate::exchange::body::{Body, NoMemory, Spool};
 use crate::exchange::id::RequestId;
 use crate::one_queue::message::{Age, HEADER, HandOverMessage, INLINE, MESSAGE, Parts};
@@ -198,7 +198,7 @@ impl Reactor {
     fn unpack(&mut self, message: &[u8], descriptors: Vec<OwnedFd>) -> Option<RequestId> {
         let mut descriptors = descriptors.into_iter();
         let socket = descriptors.next()?;
-        let Some((handed, payload, spool)) = open(message, descriptors) else {
+        let Some((handed, payload, spool)) = open(message, descriptors, &self.most_of_message()) else {
             self.notice(true, || "tricorn: a connection that was handed over cannot be read and is closed".into());
             return None;
         };
@@ -230,6 +230,14 @@ impl Reactor {
             return None;
         }
         Some(id)
+    }
+
+    /// What a worker can have read of one request by the limits of this one. Those of another generation may be larger.
+    fn most_of_message(&self) -> Most {
+        let config = &self.config;
+        let read = config.head_buffer_total.saturating_add(config.body_buffer_total).saturating_add(2 * READ_BURST);
+        let spooled = if config.body_disk_total == 0 { u64::MAX } else { config.body_disk_total };
+        Most { payload: read.max(LEAST_LIMIT), spooled }
     }
 
     /// The head is read again, by this worker's rules; the body and what follows are as they were read.
@@ -284,27 +292,47 @@ impl Reactor {
     }
 }
 
-/// Header, payload and body file of a message; `None` if they do not fit together.
+/// The most that a message may bring, whatever it says of itself.
+struct Most {
+    payload: usize,
+    /// Bytes of a body in a file.
+    spooled: u64,
+}
+
+/// Bytes that a payload may always have: a worker of another generation may have larger limits.
+const LEAST_LIMIT: usize = 64 << 20;
+
+/// Header, payload and body file of a message; `None` if they do not fit together, or are larger than `most`.
 fn open(
     message: &[u8],
     mut descriptors: impl Iterator<Item = OwnedFd>,
+    most: &Most,
 ) -> Option<(HandOverMessage, Vec<u8>, Option<Spool>)> {
     let handed = HandOverMessage::decode(message)?;
-    let length = handed.payload()?;
+    let length = handed.payload().filter(|length| *length <= most.payload)?;
     let payload = if handed.apart {
+        let file = file_of(descriptors.next()?, length as u64)?;
         let mut payload = Vec::new();
         payload.try_reserve_exact(length).ok()?;
         payload.resize(length, 0);
-        File::from(descriptors.next()?).read_exact_at(&mut payload, 0).ok()?;
+        file.read_exact_at(&mut payload, 0).ok()?;
         payload
     } else {
         message.get(HEADER..)?.get(..length)?.to_vec()
     };
     let spool = match handed.spooled {
-        Some(length) => Some(Spool::adopt(File::from(descriptors.next()?), length)),
+        Some(length) if length > most.spooled => return None,
+        Some(length) => Some(Spool::adopt(file_of(descriptors.next()?, length)?, length)),
         None => None,
     };
     Some((handed, payload, spool))
+}
+
+/// A regular file that has so many bytes.
+fn file_of(descriptor: OwnedFd, length: u64) -> Option<File> {
+    let file = File::from(descriptor);
+    let found = file.metadata().ok()?;
+    (found.is_file() && found.len() >= length).then_some(file)
 }
 
 /// More than a message takes, in a file that is nowhere.
@@ -319,4 +347,58 @@ fn in_memory_file(parts: &[&[u8]]) -> io::Result<OwnedFd> {
         }
     }
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peer::Peer;
+
+    const MOST: Most = Most { payload: 1 << 20, spooled: 1 << 20 };
+
+    fn message(body: u64, apart: bool, spooled: Option<u64>) -> [u8; HEADER] {
+        HandOverMessage {
+            peer: Peer::Unix,
+            listener: None,
+            hops: 0,
+            age: Age { number: 1, last_from: 0 },
+            readable: true,
+            hangup: false,
+            apart,
+            spooled,
+            first_byte: 1,
+            head_complete: 2,
+            complete: 3,
+            waits_since: 4,
+            parts: Parts { announced: 0, head: 0, body, next: 0 },
+        }
+        .encode()
+    }
+
+    fn sparse(length: u64) -> OwnedFd {
+        let file = rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).expect("a file");
+        rustix::fs::ftruncate(&file, length).expect("a length");
+        file
+    }
+
+    fn opens(message: &[u8], descriptors: Vec<OwnedFd>) -> bool {
+        open(message, descriptors.into_iter(), &MOST).is_some()
+    }
+
+    #[test]
+    fn a_message_brings_what_it_announces_and_no_more_than_a_request_may_have() {
+        assert!(opens(&message(1 << 20, true, None), vec![sparse(1 << 20)]));
+        assert!(opens(&message(0, false, Some(1 << 20)), vec![sparse(1 << 20)]));
+        // The file of memory has fewer bytes, too many, or is none.
+        assert!(!opens(&message(1 << 20, true, None), vec![sparse((1 << 20) - 1)]));
+        assert!(!opens(&message((1 << 20) + 1, true, None), vec![sparse(1 << 40)]));
+        assert!(!opens(&message(u64::MAX, true, None), vec![sparse(1 << 40)]));
+        assert!(!opens(&message(8, true, None), vec![rustix::pipe::pipe().expect("a pipe").0]));
+        assert!(!opens(&message(8, true, None), Vec::new()));
+        assert!(!opens(&message(8, false, None), Vec::new()));
+        // The file of a body does.
+        assert!(!opens(&message(0, false, Some(1 << 20)), vec![sparse((1 << 20) - 1)]));
+        assert!(!opens(&message(0, false, Some((1 << 20) + 1)), vec![sparse(1 << 40)]));
+        assert!(!opens(&message(0, false, Some(8)), vec![rustix::pipe::pipe().expect("a pipe").0]));
+    }
 }

@@ -3,7 +3,8 @@ use super::fds;
 use rustix::fd::{OwnedFd, RawFd};
 use rustix::io;
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// A second descriptor for the same file or socket, which its other owner cannot close.
@@ -25,8 +26,22 @@ pub fn stored_size(fd: RawFd) -> Option<u64> {
     is_stored.then_some(stat.st_size as u64)
 }
 
-/// A regular file to be sent, and its size. Anything else is refused; opening it does not wait for anybody (a FIFO's writer).
-pub fn open_file(path: &Path) -> std::io::Result<(OwnedFd, u64)> {
+/// A file to be sent.
+#[derive(Debug)]
+pub enum Opened {
+    /// A stored one, and its size.
+    Stored(OwnedFd, u64),
+    /// What one that is made as it is read (procfs, sysfs) had to say: its size tells nothing.
+    Made(Vec<u8>),
+}
+
+/// Most bytes of a file that is made as it is read.
+const MADE: u64 = 1 << 20;
+/// Bytes of a file that a thread with other things to do copies, if the page cache has them.
+const SMALL: u64 = 64 << 10;
+
+/// Opens a regular file that is to be sent. Anything else is refused, and a FIFO's writer is not waited for.
+pub fn open_file(path: &Path) -> std::io::Result<Opened> {
     let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
     let file: File = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let metadata = file.metadata()?;
@@ -34,5 +49,45 @@ pub fn open_file(path: &Path) -> std::io::Result<(OwnedFd, u64)> {
         let text = format!("{} is not a regular file", path.display());
         return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, text));
     }
-    Ok((file.into(), metadata.len()))
+    if metadata.blocks() == 0 {
+        let mut bytes = Vec::new();
+        (&file).take(MADE + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 <= MADE {
+            return Ok(Opened::Made(bytes));
+        }
+    }
+    Ok(Opened::Stored(file.into(), metadata.len()))
+}
+
+/// The bytes of a small part of a file, if they can be had without waiting for the disk.
+pub(crate) fn cached_part(file: &OwnedFd, offset: u64, count: u64) -> Option<Vec<u8>> {
+    if count > SMALL {
+        return None;
+    }
+    let mut bytes = vec![0; count as usize];
+    let read = io::preadv2(file, &mut [io::IoSliceMut::new(&mut bytes)], offset, io::ReadWriteFlags::NOWAIT).ok()?;
+    (read == bytes.len()).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_made_as_it_is_read_is_read() {
+        let Ok(Opened::Made(bytes)) = open_file(Path::new("/proc/self/status")) else { panic!("a stored file") };
+        assert!(bytes.starts_with(b"Name:"));
+    }
+
+    #[test]
+    fn a_small_part_of_a_cached_file_is_copied() {
+        let file = File::from(rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).expect("a file"));
+        std::io::Write::write_all(&mut &file, b"0123456789").expect("room");
+        let file = OwnedFd::from(file);
+        // Where the file system knows no NOWAIT, nothing is.
+        let part = cached_part(&file, 2, 3);
+        assert!(part.is_none() || part.as_deref() == Some(b"234"), "{part:?}");
+        assert_eq!(cached_part(&file, 8, 3), None, "it is shorter by now");
+        assert_eq!(cached_part(&file, 0, SMALL + 1), None);
+    }
 }

@@ -4,14 +4,14 @@ use super::event::{
     FINAL, bytes_of, copied_headers, each_header, fault, headers_of, is_true, missing, set_status, status_of, wrong,
 };
 use crate::loops::{AfterTurn, Awaited, Done, Poll, Wait};
-use crate::pieces::{Piece, write_file};
+use crate::pieces::{Piece, write_last_file};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use std::io;
 use std::path::{Path, PathBuf};
-use tricorn_io::{Departure, Exchange, Sent};
+use tricorn_io::{Departure, Exchange, Opened, Sent};
 use tricorn_proto::response::End;
 
 /// What `send(event)` returns.
@@ -134,14 +134,19 @@ fn body(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
             Ok(Piece::all(&piece).write(&call.get().ground().shared.engine, exchange, None))
         });
     }
+    last_bytes(call, &piece)
+}
+
+/// The last of a body.
+fn last_bytes(call: &Bound<'_, Call>, piece: &Bound<'_, PyBytes>) -> PyResult<Sent> {
     finish(call, |exchange, is_first| {
         if is_first {
-            return (Sent::Accepted, Some(Piece::all(&piece).write_last(&call.get().ground().shared.engine, exchange)));
+            return (Sent::Accepted, Some(Piece::all(piece).write_last(&call.get().ground().shared.engine, exchange)));
         }
         let sent = if piece.as_bytes().is_empty() && exchange.request.reply.head_sent() {
             Sent::Accepted
         } else {
-            Piece::all(&piece).write(&call.get().ground().shared.engine, exchange, None)
+            Piece::all(piece).write(&call.get().ground().shared.engine, exchange, None)
         };
         (sent, None)
     })
@@ -204,11 +209,23 @@ fn pathsend(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent>
     let py = call.py();
     let path = event.get_item(intern!(py, "path"))?.ok_or_else(|| missing("http.response.pathsend", "path"))?;
     let path: PathBuf = path.extract()?;
-    let (file, length) = tricorn_io::open_file(&path).map_err(|error| named(py, &error, &path))?;
+    let opened = py.detach(|| tricorn_io::open_file(&path)).map_err(|error| named(py, &error, &path))?;
+    let (file, length) = match opened {
+        Opened::Stored(file, length) => (file, length),
+        Opened::Made(bytes) => {
+            let mut promised = None;
+            with(call, |exchange| {
+                promised = exchange.request.reply.content_length();
+                Ok(Sent::Accepted)
+            })?;
+            let most = promised.and_then(|promised| usize::try_from(promised).ok()).unwrap_or(bytes.len());
+            return last_bytes(call, &PyBytes::new(py, &bytes[..most.min(bytes.len())]));
+        }
+    };
     finish(call, |exchange, _| {
         let engine = &call.get().ground().shared.engine;
         let length = exchange.request.reply.content_length().map_or(length, |promised| promised.min(length));
-        (write_file(call.py(), engine, exchange, file, (0, length), Some(length)), None)
+        (write_last_file(call.py(), engine, exchange, file, (0, length), Some(length)), None)
     })
 }
 

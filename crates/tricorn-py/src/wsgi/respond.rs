@@ -2,7 +2,7 @@
 use super::file::{self, Regular};
 use super::handle::Handle;
 use super::send::{bytes_of, send, send_part};
-use crate::pieces::{Piece, write_file};
+use crate::pieces::{Piece, write_last_file};
 use pyo3::exceptions::{PyAssertionError, PyStopIteration};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -181,7 +181,7 @@ impl<'py> Response<'_, 'py> {
             exchange.foresee_close(engine.config(), true);
             let rest = size.saturating_sub(offset);
             let length = exchange.request.reply.content_length().unwrap_or(rest).min(rest);
-            write_file(py, engine, exchange, file, (offset, length), Some(rest));
+            write_last_file(py, engine, exchange, file, (offset, length), Some(rest));
             Ok(Some(exchange.end()))
         })
     }
