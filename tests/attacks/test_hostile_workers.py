@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
+from tricorn.control.client import Control, Refused
 
-from tests.apps.hostile import LINES
+from tests.apps.hostile import LINES, WAYS
 from tests.harness import Server, Site, proc, until
 from tests.harness.wire import Silent, request
 
@@ -37,6 +39,31 @@ def test_a_worker_that_writes_without_end_is_killed_and_replaced() -> None:
         server.log.wait(rf"Worker \(pid:{worker}\) sends more messages than the arbiter can read: it is killed")
         until(lambda: server.worker_pids() not in ([], [worker]), "another one serves")
         assert server.get("/").status == 200
+        assert proc.private_bytes(server.pid) - before < 20 * MEGABYTE
+        assert server.stop() == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("way", sorted(WAYS))
+def test_an_arbiter_that_is_root_outlives_each_way_of_a_worker_that_is_nobody(way: str, tmp_path: Path) -> None:
+    socket = tmp_path / "ctl"
+    options = {"user": "nobody", "group": "nogroup", "control_socket": str(socket), "graceful_timeout": 3}
+    options["preload"] = True  # that user may not read this Python's modules
+    # What the worker does to itself and to its siblings is theirs: they may die of it, and are replaced.
+    with Server("hostile:application", workers=2, expects="SIG|panicked|defect|rubbish", **options) as server:
+        before = proc.private_bytes(server.pid)
+        for _ in range(3):
+            with suppress(Silent, OSError), server.connect(timeout=5) as wire:
+                wire.send(request("GET", way))
+                wire.reply()
+        with Control.connect(socket, timeout=60) as control:
+            for word in ("status", "workers", "stacks", "stats", "requests", "slow"):
+                with suppress(Refused):
+                    control.ask(word)
+        os.kill(server.pid, signal.SIGHUP)
+        server.log.wait("Hang up: Master")
+        with Control.connect(socket, timeout=60) as control:
+            assert control.ask("status")["pid"] == server.pid
         assert proc.private_bytes(server.pid) - before < 20 * MEGABYTE
         assert server.stop() == 0
 

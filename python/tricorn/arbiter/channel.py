@@ -12,6 +12,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from tricorn import descriptors
 from tricorn.arbiter.shared_memory import Memory
 from tricorn.metrics.scoreboard import GROUP_BYTES, LEDGER_BYTES
 from tricorn.unpatched import os, socket
@@ -52,11 +53,11 @@ class Channel:
             try:
                 # What else is in a message, only the cores understand; a byte of it tells it from the end. Workers
                 # share the socket and may have made it blocking, so that the call itself has to say otherwise.
-                some, descriptors, _, _ = socket.recv_fds(self.receiver, 1, MOST_DESCRIPTORS, FLAGS)
+                some, received = descriptors.receive(self.receiver, 1, MOST_DESCRIPTORS, FLAGS)
             except BlockingIOError:
                 return count
-            if descriptors:
-                _turn_away(descriptors)
+            if received:
+                _turn_away(received)
                 count += 1
             elif not some:
                 return count
@@ -118,9 +119,9 @@ def _unavailable() -> bytes:
     return "".join(f"{line}\r\n" for line in (*lines, "")).encode("ascii")
 
 
-def _turn_away(descriptors: list[int]) -> None:
+def _turn_away(received: list[int]) -> None:
     """Answers and closes the connection of a message, and closes what else came with it."""
-    client, *others = descriptors
+    client, *others = received
     for each in others:
         os.close(each)
     try:

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from tricorn import descriptors
 from tricorn.control import places
 from tricorn.record import Record
 from tricorn.unpatched import os, socket, time
@@ -212,12 +213,12 @@ class Control:
                 raise self._no_answer()
             self._socket.settimeout(left)
             try:
-                data, descriptors, _, _ = socket.recv_fds(self._socket, PIECE, MOST_DESCRIPTORS, _CLOSE_ON_EXEC)
+                data, received = descriptors.receive(self._socket, PIECE, MOST_DESCRIPTORS, _CLOSE_ON_EXEC)
             except TimeoutError:
                 raise self._no_answer() from None
             except OSError as error:
                 raise NoAnswer(f"The connection to {self.path} is broken: {error.strerror or error}.") from None
-            self._descriptors += descriptors
+            self._descriptors += received
             if not data:
                 raise NoAnswer(f"The server at {self.path} has closed the connection.")
             self._buffer += data

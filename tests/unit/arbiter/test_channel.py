@@ -130,6 +130,16 @@ class TestTurningAway:
     def test_nothing_to_answer(self, channel: Channel) -> None:
         assert channel.turn_away() == 0
 
+    @pytest.mark.timeout(20)
+    def test_a_worker_that_has_made_it_blocking_is_not_waited_for(self, channel: Channel) -> None:
+        """The flag belongs to the open file, which all processes share."""
+        for end in (channel.receiver, channel.sender):
+            os.set_blocking(end.fileno(), True)
+        client, connection_ = connection()
+        send(channel, connection_.detach())
+        assert channel.turn_away() == 1
+        assert heard(client).startswith(b"HTTP/1.1 503 ")
+
     def test_each_client_hears_that_it_may_try_again_and_the_end(self, channel: Channel) -> None:
         clients = []
         for _ in range(3):
