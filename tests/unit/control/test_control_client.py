@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tricorn.control import client
 from tricorn.control.client import Control, ControlError, NoAnswer, NoServer, Refused, find
+from tricorn.control.places import automatic, refusal
 
 
 @pytest.fixture
@@ -184,3 +185,54 @@ def test_a_server_that_begins_to_listen_is_found(tmp_path: Path, monkeypatch: py
             Control.connect(path)
         monkeypatch.setattr(client.time, "sleep", lambda _: server.listen())
         Control.connect(path).close()
+
+
+def test_each_page_is_where_its_number_says() -> None:
+    size, count = 4096, 3
+    descriptors = []
+    for name, length in (("region", size * count), ("group", 64), ("ledger", 64)):
+        descriptors.append(os.memfd_create(name))
+        os.ftruncate(descriptors[-1], length)
+    for number in range(count):
+        os.pwrite(descriptors[0], bytes([number]) * size, number * size)
+    answer = {"layout": 1, "size": size, "count": count, "group_bytes": 64, "ledger_bytes": 64, "workers": []}
+    pages = client.Pages(answer, descriptors)
+    assert len(pages.region) == size * count
+    for number in range(count):
+        assert bytes(pages.page(number)) == bytes([number]) * size
+
+
+@pytest.mark.parametrize("timeout", [0, 0.9, 60])
+def test_an_answer_in_time_is_taken_and_zero_seconds_are_without_end(fake: Callable[..., Fake], timeout: float) -> None:
+    server = fake(b'{"event":"spawned"}\n{"id":1,"ok":true,"result":{}}\n')
+    with Control.connect(server.path, timeout) as control:
+        assert control.ask("status") == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "variable", "runtime", "named"),
+    [
+        (None, None, "", "", False),
+        (None, None, "auto", "", False),
+        ("/run/x", None, "", "", True),
+        (None, "shop", "", "", True),
+        (None, None, "/run/x", "", True),
+        (None, None, "", "/run/shop", True),
+        (None, None, "", "run/shop", False),
+    ],
+)
+def test_which_server_is_meant_is_said_by_the_command_the_variable_or_the_service(
+    path: str | None, name: str | None, variable: str, runtime: str, named: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(client.VARIABLE, variable)
+    monkeypatch.setenv("RUNTIME_DIRECTORY", runtime)
+    assert client.is_named(path, name) is named
+
+
+def test_only_root_looks_in_the_systems_directory() -> None:
+    assert [place.directory for place in automatic({}, 0)] == ["/run/tricorn", "/tmp/tricorn-0"]
+    assert [place.directory for place in automatic({}, 1)] == ["/tmp/tricorn-1"]
+
+
+def test_a_directory_that_is_not_there_is_refused_with_its_reason(tmp_path: Path) -> None:
+    assert refusal(str(tmp_path / "x"), os.getuid()) == f"{tmp_path / 'x'}: No such file or directory"

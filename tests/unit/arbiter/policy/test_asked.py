@@ -29,6 +29,17 @@ def test_dismissed_without_one_more_its_successor_is_started() -> None:
     assert sends(it.feel(Told(3, Ready()))) == [(1, "SIGTERM")]
 
 
+def test_each_that_is_dismissed_is_one_less() -> None:
+    it = running(workers=1)
+    for nr in (2, 3, 4):
+        assert spawned(it.feel(Enlarged())) == [nr]
+        it.feel(Told(nr, Ready()))
+    for nr in (1, 2, 3):
+        assert sends(it.feel(Dismissed(nr + 100, Signals.SIGTERM))) == [(nr, "SIGTERM")]
+        assert spawned(it.feel(ChildExited(nr, 0))) == []
+    assert sorted(it.state.workers) == [4]
+
+
 def test_another_signal_is_sent_at_once() -> None:
     it = running(workers=2)
     it.feel(Enlarged())

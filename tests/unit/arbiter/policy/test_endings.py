@@ -100,7 +100,7 @@ def test_the_program_has_told_it_to_go() -> None:
     assert ends(it, 1, -SIGQUIT) == "asked"
 
 
-@pytest.mark.parametrize(("name", "status"), [("TERM", 0), ("TERM", -SIGKILL), ("QUIT", -SIGQUIT)])
+@pytest.mark.parametrize(("name", "status"), [("TERM", 0), ("TERM", 3), ("TERM", -SIGKILL), ("QUIT", -SIGQUIT)])
 def test_the_server_stops(name: str, status: int) -> None:
     it = running(2)
     it.signal(name)

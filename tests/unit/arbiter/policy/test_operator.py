@@ -265,6 +265,15 @@ class TestStacks:
         assert it.wait(WRITTEN) == [TellStacks(5, (1, 2))]
         assert it.state.stacks == ()
 
+    def test_those_that_were_asked_later_are_told_later(self) -> None:
+        it = running(workers=2)
+        ask(it, Stacks((1,)), 5)
+        it.wait(WRITTEN / 2)
+        ask(it, Stacks((2,)), 6)
+        assert it.wait(WRITTEN / 2) == [TellStacks(5, (1,))]
+        assert it.wait(WRITTEN / 2) == [TellStacks(6, (2,))]
+        assert it.wait(WRITTEN) == []
+
     def test_one_that_boots_is_not_asked_since_the_signal_would_end_it(self) -> None:
         it = running(workers=1)
         ask(it, Scale(2))
@@ -318,6 +327,15 @@ class TestCancel:
         assert it.wait(HEARD / 2) == []
         assert it.wait(HEARD) == [TellCancelled(9, 2)]
         assert it.state.cancels == ()
+
+    def test_an_order_that_came_later_is_told_later(self) -> None:
+        it = running(workers=2)
+        ask(it, Cancel(1, 0, 77), 1)
+        it.wait(HEARD / 2)
+        ask(it, Cancel(2, 0, 78), 2)
+        assert it.wait(HEARD / 2) == [TellCancelled(1, 1)]
+        assert it.wait(HEARD / 2) == [TellCancelled(2, 2)]
+        assert it.wait(HEARD) == []
 
     def test_a_worker_has_one_order_at_a_time(self) -> None:
         it = running(workers=2)

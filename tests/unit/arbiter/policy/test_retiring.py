@@ -137,6 +137,15 @@ class TestStuck:
         assert sends(it.feel(seen(1, in_flight=1))) == [(1, "SIGABRT")]
         assert sends(it.wait(ABORT_PATIENCE)) == [(1, "SIGKILL")]
 
+    def test_each_of_its_requests_that_is_stuck_counts(self) -> None:
+        it = running(workers=1, timeout=30)
+        for number in (1, 2, 3):
+            it.feel(stuck())
+            assert it.state.workers[1].stuck == number
+        it.feel(Told(2, Ready()))
+        assert sends(it.feel(seen(1, in_flight=4))) == []
+        assert sends(it.feel(seen(1, in_flight=3))) == [(1, "SIGABRT")]
+
     def test_patience_ends_with_graceful_timeout(self) -> None:
         it = running(workers=1, timeout=30, graceful=5)
         it.feel(stuck())
