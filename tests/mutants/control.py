@@ -10,6 +10,38 @@ UNIT = "tests/unit/arbiter"
 
 CONTROL_SOCKET = (
     Fault(
+        "a_directory_of_a_group",
+        "a directory that its group may write is none for a control socket",
+        "python/tricorn/control/places.py",
+        "(stat.S_IWGRP | stat.S_IWOTH)",
+        "stat.S_IWOTH",
+        ("tests/unit/arbiter/control/test_control_place.py",),
+    ),
+    Fault(
+        "stacks_begin_anew",
+        "stacks have nothing of those that were written before",
+        f"{ARBITER}/worker_handle.py",
+        "os.ftruncate(self.stacks, 0)",
+        "os.fstat(self.stacks)",
+        ("tests/unit/arbiter/test_worker_handle.py",),
+    ),
+    Fault(
+        "a_torn_profile",
+        "a profile that is replaced while it is read is read again",
+        f"{ARBITER}/worker_handle.py",
+        "if os.pread(self.profile, size, section.head) == head:",
+        "if head:",
+        ("tests/unit/arbiter/test_worker_handle.py",),
+    ),
+    Fault(
+        "a_word_in_another_directory",
+        "a word that changes a server wants its name in another directory",
+        "python/tricorn/cli/ctl_command.py",
+        "if asking.changes and not client.is_named(options.socket, options.name):",
+        "if False:",
+        ("tests/integration/test_control.py -k wants_its_name",),
+    ),
+    Fault(
         "cancel_another",
         "a request that has taken the place of the one to be cancelled is left alone",
         "crates/tricorn-io/src/waiting/manner.rs",

@@ -12,6 +12,22 @@ LIB = f"{CRATE} lib"
 
 REACTOR = (
     Fault(
+        "a_hand_over_of_gigabytes",
+        "a hand-over brings no more than a request may have",
+        "crates/tricorn-io/src/reactor/hand_over.rs",
+        "(found.is_file() && found.len() >= length)",
+        "found.is_file()",
+        ("crates/tricorn-io lib a_message_brings",),
+    ),
+    Fault(
+        "a_long_file_of_a_loop",
+        "the last of a body that lies in a file is left to the sender",
+        "crates/tricorn-py/src/pieces.rs",
+        "if engine.hub_descriptors().is_none() {",
+        "if engine.hub_descriptors().is_some() {",
+        ("tests/conformance/asgi3/test_extensions.py -k long_file",),
+    ),
+    Fault(
         "a_late_stack_is_awaited",
         "a thread that gets no processor has more time to tell its stack",
         f"{SRC}/monitor/watchdog.rs",

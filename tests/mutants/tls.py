@@ -12,6 +12,14 @@ SUITE = f"{CORE} suite"
 
 TLS = (
     Fault(
+        "the_first_end",
+        "the metric has the end of the certificate that ends first",
+        "python/tricorn/arbiter/certificates.py",
+        "max(0, min(each",
+        "max(0, max(each",
+        ("tests/unit/arbiter/test_certificates.py",),
+    ),
+    Fault(
         "tls_http_beside_a_certificate",
         "an address that says http:// is in the clear, whatever certificate there is",
         f"{CONFIG}/doors.py",
