@@ -197,8 +197,8 @@ PROTOCOL = (
         "application_sets_coding",
         "the application cannot send a Transfer-Encoding",
         f"{CRATE}/src/response/app_field.rs",
-        '17 if is_named(name, b"transfer-encoding") => Use::TransferEncoding,',
-        "17 => Use::Send,",
+        'is_named(name, b"transfer-encoding")',
+        "name.is_empty()",
         (f"{SUITE} reply",),
     ),
     Fault(
