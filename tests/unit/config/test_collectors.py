@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from logging.handlers import SysLogHandler
+
 import pytest
 from tricorn.config import collectors
 from tricorn.config.collectors import Collector, StatsdHost, SyslogAddress
+from tricorn.config.settings.collectors import FACILITIES
 from tricorn.config.validators import Refused
 
 
@@ -64,3 +67,10 @@ def test_anything_else_is_refused_with_what_was_expected(text: str, says: str) -
     if "port" in says:
         with pytest.raises(Refused, match=says):
             StatsdHost().parse(text.removeprefix("udp://").removeprefix("tcp://"))
+
+
+def test_facilities_have_the_numbers_of_the_standard_library() -> None:
+    """But for `security`, which is 13 in gunicorn (log audit, RFC 5424), and another name of `auth` there."""
+    common = (FACILITIES.keys() & SysLogHandler.facility_names.keys()) - {"security"}
+    assert len(common) > 15
+    assert {name: FACILITIES[name] for name in common} == {name: SysLogHandler.facility_names[name] for name in common}

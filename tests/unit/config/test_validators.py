@@ -29,6 +29,7 @@ from tricorn.config.addresses import Addresses
         (kinds.Bytes(), "65536", 65536),
         (kinds.Bytes(), "512K", 512 * 1024),
         (kinds.Bytes(), "2m", 2 << 20),
+        (kinds.Bytes(), "3G", 3 << 30),
         (kinds.Bytes(), 7, 7),
         (kinds.Umask(), "022", 0o22),
         (kinds.Umask(), "0o22", 0o22),
