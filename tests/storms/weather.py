@@ -6,18 +6,20 @@ What it sees itself and should not (a probe without an answer, an upload that ca
 from __future__ import annotations
 
 import hashlib
+import os
 import random
 import resource
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from typing import NamedTuple, get_args
 
 from tricorn.arbiter.control.words import Look
 from tricorn.control.client import Control, NoAnswer, NoServer, Refused, TooLate
 
+from tests.apps.hostile import LINES
 from tests.harness import EVENT_LOOPS, Malformed, Wire, proc
 from tests.harness.classes import THREADED
 from tests.harness.frames import BINARY, Frames
@@ -101,6 +103,35 @@ def hunger(scene: Scene, dice: random.Random) -> None:
     while scene.wait(dice.uniform(0.2, 0.8)):
         with suppress(*ENDED), scene.connect() as wire:
             wire.get(f"/eat?s={dice.uniform(0.05, 0.4):.2f}")
+
+
+def takeovers(scene: Scene, dice: random.Random) -> None:
+    """A worker writes lines to its arbiter that no worker writes, and rubbish into the files about its threads."""
+    while scene.wait(dice.uniform(0.05, 0.4)):
+        for pid in dice.sample(pids := scene.serving(), min(1, len(pids))):
+            read_by_arbiter = {leads_to for leads_to, _ in descriptors(scene.server.pid)}
+            for leads_to, path in descriptors(pid):
+                with suppress(OSError):
+                    if leads_to.startswith("pipe:") and leads_to in read_by_arbiter and not path.endswith(("/1", "/2")):
+                        write(path, dice.choice(list(LINES.values())), os.O_WRONLY)
+                    elif leads_to.startswith(("/memfd:tricorn-stacks", "/memfd:tricorn-profile")):
+                        write(path, dice.randbytes(dice.choice((1, 100, 5000))), os.O_RDWR)
+
+
+def descriptors(pid: int) -> Iterator[tuple[str, str]]:
+    """Where those of a process lead, and their paths in proc(5)."""
+    with suppress(OSError):  # it has left
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            with suppress(OSError):
+                yield os.readlink(f"/proc/{pid}/fd/{name}"), f"/proc/{pid}/fd/{name}"
+
+
+def write(path: str, data: bytes, flags: int) -> None:
+    file = os.open(path, flags | os.O_NONBLOCK)
+    try:
+        os.write(file, data)
+    finally:
+        os.close(file)
 
 
 def probes(scene: Scene, dice: random.Random) -> None:
@@ -223,6 +254,7 @@ WEATHER = [
     Weather("pauses", pauses),
     Weather("forks", forks),
     Weather("hunger", hunger),
+    Weather("takeovers", takeovers),
     Weather("probes", probes),
     Weather("questions", questions),
     Weather("uploads", uploads),
