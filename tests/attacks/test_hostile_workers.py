@@ -45,9 +45,9 @@ def test_a_worker_that_writes_without_end_is_killed_and_replaced() -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.mark.parametrize("way", sorted(WAYS))
-def test_an_arbiter_that_is_root_outlives_each_way_of_a_worker_that_is_nobody(way: str, tmp_path: Path) -> None:
+def test_an_arbiter_that_is_root_outlives_each_way_of_a_worker_without_privileges(way: str, tmp_path: Path) -> None:
     socket = tmp_path / "ctl"
-    options = {"user": "nobody", "group": "nogroup", "control_socket": str(socket), "graceful_timeout": 3}
+    options = {"user": 65534, "group": 65534, "control_socket": str(socket), "graceful_timeout": 3}
     options["preload"] = True  # that user may not read this Python's modules
     # What the worker does to itself and to its siblings is theirs: they may die of it, and are replaced.
     with Server("hostile:application", workers=2, expects="SIG|panicked|defect|rubbish", **options) as server:

@@ -33,6 +33,8 @@ pub struct Outbox {
     overflow: Option<Box<Overflow>>,
     /// Counts `in_memory`, once the outbox has one.
     share: Option<Share>,
+    /// A file is where `flush` ends: the sender has the rest.
+    leaves_files: bool,
 }
 
 impl std::fmt::Debug for Outbox {
@@ -166,8 +168,16 @@ impl Outbox {
         }
     }
 
+    /// From now on `flush` sends only what is in memory.
+    pub fn leave_files(&mut self) {
+        self.leaves_files = true;
+    }
+
     /// Sends as much as the kernel takes. Owners of shared bytes that are done with go to `spent`.
     pub fn flush(&mut self, stream: &mut Stream, spent: &mut Vec<SharedBytes>) -> Flush {
+        if self.leaves_files {
+            return self.flush_memory(stream, spent, usize::MAX).unwrap_or(Flush::Blocked);
+        }
         loop {
             if let Some(flush) = self.flush_some(stream, spent, FILE_PIECE as usize) {
                 return flush;

@@ -59,8 +59,6 @@ pub struct Output {
     sent: u64,
     /// A whole answer may be held back and sent with others (`Reactor::send_held`); afterwards, whether it was.
     hold: bool,
-    /// What lies in a file is left for the sender, to which the reactor lends it.
-    leaves_file: bool,
 }
 
 impl Output {
@@ -78,7 +76,6 @@ impl Output {
             spent: Vec::new(),
             sent: 0,
             hold: false,
-            leaves_file: false,
         }
     }
 
@@ -210,7 +207,7 @@ impl Output {
     /// The same for the last of a body, of which only what lies in memory is sent: the disk is not waited for, nor does a
     /// client that reads as fast as we send keep the thread.
     pub fn leave_file(&mut self, out: &[u8], file: (OwnedFd, u64, u64), after: &[u8]) -> Sent {
-        self.leaves_file = true;
+        self.outbox.leave_files();
         self.send_file(out, file, after)
     }
 
@@ -228,15 +225,7 @@ impl Output {
 
     /// Sends what waits, as far as the socket takes it.
     pub fn flush(&mut self) -> Sent {
-        let flush = if self.leaves_file {
-            match self.outbox.flush_memory(&mut self.stream, &mut self.spent, usize::MAX) {
-                Some(flush) => flush,
-                None => return Sent::Accepted,
-            }
-        } else {
-            self.outbox.flush(&mut self.stream, &mut self.spent)
-        };
-        match flush {
+        match self.outbox.flush(&mut self.stream, &mut self.spent) {
             Flush::Empty => Sent::Accepted,
             Flush::Blocked if self.outbox.in_memory() > self.mark => Sent::OverMark,
             Flush::Blocked => Sent::Accepted,
