@@ -236,3 +236,12 @@ def test_only_root_looks_in_the_systems_directory() -> None:
 
 def test_a_directory_that_is_not_there_is_refused_with_its_reason(tmp_path: Path) -> None:
     assert refusal(str(tmp_path / "x"), os.getuid()) == f"{tmp_path / 'x'}: No such file or directory"
+
+
+def test_only_sockets_that_are_named_so_are_control_sockets(home: Path) -> None:
+    kept = [socket.socket(socket.AF_UNIX) for _ in range(4)]
+    for each, name in zip(kept, ("1.ctl", "control", "apple", "zebra"), strict=True):
+        each.bind(str(home / name))
+    assert [os.path.basename(found.path) for found in client.sockets([str(home)])] == ["1.ctl", "control"]
+    for each in kept:
+        each.close()
