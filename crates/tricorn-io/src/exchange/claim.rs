@@ -34,18 +34,19 @@ pub struct Claim {
     stream: Lent,
     /// The client asked with HEAD, whose answer has no body.
     head_only: AtomicBool,
-    /// The request's X-Request-ID; empty: none.
+    /// The request's X-Request-ID; empty: none. Locked while the monitor answers.
     request_id: Mutex<Vec<u8>>,
 }
 
 impl Claim {
     /// Answers in place of an exchange that has sent nothing: writes a 504 and closes our side. Whether it was so.
     pub fn take(&self, date: &[u8]) -> bool {
+        let request_id = self.request_id();
         if !self.step(OPEN, TAKING) {
             return false;
         }
         let method = if self.head_only.load(Acquire) { Method::Head } else { Method::Get };
-        let page = late_page(date, method, &self.request_id());
+        let page = late_page(date, method, &request_id);
         if let Ok(mut stream) = self.stream.handle() {
             let _ = stream.send(&page);
             let _ = stream.end_sending();
@@ -99,13 +100,16 @@ impl HeldClaim {
 
 impl Drop for HeldClaim {
     fn drop(&mut self) {
-        loop {
-            let now = self.0.state.load(Acquire);
-            if now != TAKING && self.0.step(now, OVER) {
-                return;
+        let mut now = self.0.state.load(Acquire);
+        while now != TAKING {
+            match self.0.state.compare_exchange(now, OVER, AcqRel, Acquire) {
+                Ok(_) => return,
+                Err(other) => now = other,
             }
-            std::hint::spin_loop(); // for one `send` that does not wait
         }
+        // The monitor is at one `send`, which does not wait; this thread does, and may have the GIL and the only processor.
+        let _answered = self.0.request_id();
+        self.0.state.store(OVER, Release);
     }
 }
 
