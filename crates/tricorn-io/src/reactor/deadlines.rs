@@ -141,7 +141,11 @@ impl Deadlines {
 
     /// The next that has fired.
     pub fn next_fired(&mut self) -> Option<(Tick, Token)> {
-        self.fired.pop_front()
+        let next = self.fired.pop_front();
+        if next.is_none() && self.fired.capacity() > 0 {
+            self.fired = VecDeque::new();
+        }
+        next
     }
 
     /// An entry has come out of the wheel: whether its connection's deadline has passed. It has not if an earlier entry was made

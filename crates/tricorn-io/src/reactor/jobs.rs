@@ -59,7 +59,7 @@ pub(super) struct Handshakes {
     /// Connections that have sent something, and since when the first of them waits.
     queue: VecDeque<Token>,
     since: u64,
-    /// Newcomers, the oldest first; those that are further by now are left out when they are met.
+    /// Handshakes under way that were not looked at for one that has said nothing, the oldest first.
     newcomers: VecDeque<Token>,
     /// The socket of the job that is out.
     out: Option<RawFd>,
@@ -88,10 +88,11 @@ impl Handshakes {
     }
 
     /// A handshake is over, whatever came of it. Whether there is room again, after there was none.
-    pub fn ends(&mut self) -> bool {
+    pub fn ends(&mut self, token: Token) -> bool {
         self.under_way = self.under_way.saturating_sub(1);
-        if self.under_way == 0 {
-            self.newcomers.clear();
+        // Most handshakes that are under way began before it: `most` bounds their number.
+        if let Some(place) = self.newcomers.iter().rposition(|newcomer| *newcomer == token) {
+            self.newcomers.remove(place);
         }
         self.under_way + 1 == self.most
     }
@@ -183,6 +184,18 @@ impl Handshakes {
 mod tests {
     use super::*;
     use crate::clock::MILLI;
+
+    #[test]
+    fn nothing_is_left_of_a_handshake_that_is_over_while_another_goes_on() {
+        let mut handshakes = Handshakes::default();
+        handshakes.begins(1);
+        for token in 2..10_000 {
+            handshakes.begins(token);
+            handshakes.ends(token);
+        }
+        assert_eq!(handshakes.newcomers, [1]);
+        assert_eq!((handshakes.next_newcomer(), handshakes.next_newcomer()), (Some(1), None));
+    }
 
     #[test]
     fn one_long_job_makes_the_next_ones_long_for_a_while() {

@@ -168,13 +168,13 @@ impl Reactor {
             reading.came(now);
         }
         self.deadlines.enter(token, &mut conn.phase, Change::Shaken, now);
-        self.handshake_ends();
+        self.handshake_ends(token);
         self.later(token);
     }
 
     /// A handshake is not under way any more.
-    pub(super) fn handshake_ends(&mut self) {
-        if self.gate.handshakes.ends() && self.gate.shut_tls(false) {
+    pub(super) fn handshake_ends(&mut self, token: Token) {
+        if self.gate.handshakes.ends(token) && self.gate.shut_tls(false) {
             self.watch_listeners();
         }
         self.board.set(Word::TlsHandshakes, self.gate.handshakes.under_way() as u64);
@@ -190,7 +190,7 @@ impl Reactor {
         let Some(conn) = self.conns.get_mut(token) else { return };
         if is_told {
             self.deadlines.enter(token, &mut conn.phase, Change::Shaken, clock::now());
-            self.handshake_ends();
+            self.handshake_ends(token);
             self.linger(token);
         } else {
             self.close(token);

@@ -68,8 +68,10 @@ impl Wheel {
             let slot = self.current as usize % SLOTS;
             if self.occupied[slot / 64] & (1 << (slot % 64)) != 0 {
                 let tick = self.current;
-                self.entries -= self.slots[slot].len();
-                fired.extend(self.slots[slot].drain(..).map(|token| (tick, token)));
+                // With its memory: what a burst of connections took is not kept.
+                let entries = std::mem::take(&mut self.slots[slot]);
+                self.entries -= entries.len();
+                fired.extend(entries.into_iter().map(|token| (tick, token)));
                 self.occupied[slot / 64] &= !(1 << (slot % 64));
             }
             self.current += 1;
@@ -137,6 +139,16 @@ mod tests {
         assert!(fired(&mut wheel, at(110)).is_empty());
         assert_eq!(fired(&mut wheel, at(111)), [7]);
         assert!(fired(&mut wheel, at(2000)).is_empty());
+    }
+
+    #[test]
+    fn what_a_crowd_took_is_given_back_when_it_has_left() {
+        let mut wheel = Wheel::new(at(100));
+        for token in 0..100_000 {
+            wheel.insert(token, tick_at(at(110 + token % 100)));
+        }
+        assert_eq!(fired(&mut wheel, at(300)).len(), 100_000);
+        assert!(wheel.slots.iter().all(|slot| slot.capacity() == 0));
     }
 
     #[test]

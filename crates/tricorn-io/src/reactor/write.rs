@@ -351,7 +351,7 @@ impl Reactor {
         let Conn { stream, mut phase, mut wire, attachment, .. } = conn;
         drop(stream);
         if matches!(phase.get(), Phase::Shaking) {
-            self.handshake_ends();
+            self.handshake_ends(token);
         }
         for request in wire.end() {
             self.recycle(request);

@@ -131,6 +131,19 @@ impl Hub {
         self.began.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A call with a time limit begins. Those that are over are left out before the list would grow: one that goes on for long keeps no
+    /// other here.
+    pub fn begins(&self, call: Began, runs: impl Fn(&Began) -> bool) {
+        let mut began = self.began();
+        if began.len() == began.capacity() {
+            began.retain(runs);
+            // A list that is still half full is cleared so often that it costs nothing only if it has as much room again.
+            let length = began.len();
+            began.reserve(length + 1);
+        }
+        began.push_back(call);
+    }
+
     pub fn late(&self) -> MutexGuard<'_, Vec<Began>> {
         self.late.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -175,6 +188,18 @@ mod tests {
     use super::*;
     use crate::sys::poll::ready;
     use rustix::event::PollFlags;
+
+    #[test]
+    fn a_call_that_goes_on_for_long_keeps_no_other_in_the_list() {
+        let hub = Hub::new(1).expect("an eventfd");
+        let call = |number: u32| Began { slot: 0, call: number, started: 1 };
+        for number in 0..100_000 {
+            hub.begins(call(number), |each| each.call == 0);
+        }
+        let began = hub.began();
+        assert_eq!(began.front(), Some(&call(0)));
+        assert!(began.capacity() < 100, "{}", began.capacity());
+    }
 
     #[test]
     fn a_bell_rings_once_until_it_is_answered() {

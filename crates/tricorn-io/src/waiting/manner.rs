@@ -156,7 +156,7 @@ impl Waiting {
         hub.at.knows(slot, 0);
         if self.config.request_timeout > 0 {
             let call = self.slots[slot].calls();
-            hub.began().push_back(Began { slot, call, started });
+            hub.begins(Began { slot, call, started }, |call| self.is_at(call));
         }
     }
 
