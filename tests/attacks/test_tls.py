@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Pool
-from tests.harness import APPS, Server, proc, until, with_each
+from tests.harness import APPS, KINDS, Server, proc, until, with_each
 from tests.harness.certificates import Authority
 from tests.harness.classes import EVERY, SERVERS_OF_CLASSES, each
+from tests.harness.records import Records
 from tests.harness.tls import SecureWire, client
 from tests.harness.wire import Wire, request
 
@@ -257,3 +258,64 @@ class TestTaken:
             assert proc.private_bytes(worker) - before < 2 * SENT + 16 * MEGABYTE
         with SecureWire(taking.address, client(authority)) as other:
             assert other.get("/pid").json() == worker
+
+
+HOLLOW = 32
+"""Records without content in a row that are let pass, as by OpenSSL and BoringSSL."""
+
+
+def empty(wire: Records, _: int) -> bytes:
+    return wire.seal(b"")
+
+
+def update(wire: Records, _: int) -> bytes:
+    return wire.update()
+
+
+def both(wire: Records, number: int) -> bytes:
+    return empty(wire, number) if number % 20 == 19 else update(wire, number)
+
+
+def ends_without_content(server: Server, authority: Authority, begun: bytes) -> None:
+    """Records take as long as others and fill no read; rustls counts each kind until one of the other comes."""
+    for kind in (empty, update, both):
+        with Records(server.address, authority) as wire:
+            # What comes with the end of the handshake is not counted.
+            wire.raw.sendall(wire.seal(request("GET", "/hello")))
+            assert wire.reply().status == 200
+            # No more than are counted: what is left unread resets the connection, and a reset overtakes the alert.
+            wire.raw.sendall(wire.seal(begun) if begun else b"")
+            wire.raw.sendall(b"".join(kind(wire, number) for number in range(HOLLOW + 1)))
+            told = wire.told()
+            assert "ALERT" in told, f"{kind.__name__}: {told}"
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET /hello HTTP/1.1\r\n"], ids=["idle", "head"])
+def test_records_without_content_end_the_session(server: Server, authority: Authority, begun: bytes) -> None:
+    ends_without_content(server, authority, begun)
+
+
+@KINDS
+def test_records_without_content_end_the_session_in_a_body(
+    pool: Pool, certificate: str, authority: Authority, worker_class: str
+) -> None:
+    server = pool.get(worker_class=worker_class, certificate=certificate)
+    ends_without_content(server, authority, request("POST", "/body", [("Content-Length", "9")]))
+    serves(server, authority)
+
+
+def test_some_records_without_content_are_no_matter(server: Server, authority: Authority) -> None:
+    with Records(server.address, authority) as wire:
+        sent = b""
+        for piece in (request("POST", "/body", [("Content-Length", "3"), ("Connection", "close")]), b"a", b"b", b"c"):
+            sent += b"".join(both(wire, number) for number in range(HOLLOW)) + wire.seal(piece)
+        wire.raw.sendall(sent)
+        assert wire.reply().json()["length"] == 3
+
+
+def test_a_body_in_records_of_one_byte_arrives(server: Server, authority: Authority) -> None:
+    body = os.urandom(20_000)
+    with Records(server.address, authority) as wire:
+        head = request("POST", "/body", [("Content-Length", str(len(body))), ("Connection", "close")])
+        wire.raw.sendall(wire.seal(head) + b"".join(wire.seal(bytes([byte])) for byte in body))
+        assert wire.reply().json()["length"] == len(body)

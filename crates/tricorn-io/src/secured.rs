@@ -2,7 +2,8 @@
 //!
 //! Two contracts of plain sockets are kept, so that no caller has to know:
 //!
-//! * A read that brings less than was asked for has drained the socket, and the session: more bytes will make an edge.
+//! * A read that brings less than was asked for has drained the socket, and the session, unless this holds more ([`Secured::holds`]): more
+//!   bytes will make an edge. It holds more when it was cut short, since its peer sends many records with little in them.
 //! * Bytes count as sent when the socket has their records. A sender presents again what was not taken, as it does with a plain
 //!   socket, and is told how much of it is gone by now. So what a session owes keeps the outbox from being empty, and is never
 //!   more than [`AHEAD`](crate::tls::AHEAD) bytes.
@@ -228,13 +229,18 @@ impl Secured {
         !self.link().owed().is_empty()
     }
 
-    /// Whether a read would bring something without the socket: plaintext, or the end.
+    /// Whether a read would bring something without the socket: plaintext, records that are to be opened, or the end.
     pub fn holds(&self) -> bool {
         let link = self.link();
-        link.surplus() > 0 || link.has_ended()
+        link.surplus() > 0 || link.has_ended() || link.is_cut()
     }
 
-    /// Reads up to `most` bytes of plaintext.
+    /// How many records were opened since this was asked the last time, by the time that takes.
+    pub fn take_opened(&self) -> u32 {
+        self.link().take_opened()
+    }
+
+    /// Reads up to `most` bytes of plaintext, out of a bounded number of records.
     pub fn read(&self, socket: BorrowedFd<'_>, most: usize, sink: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
         let mut link = self.link();
         let mut count = link.take(most, sink);
@@ -276,8 +282,8 @@ impl Secured {
     }
 }
 
-/// One read of the socket: plaintext goes to the sink until `most` bytes are there, and what is more stays with the session. False: the
-/// socket has no more.
+/// One read of the socket, or what the last one has left: plaintext goes to the sink until `most` bytes are there, and what is more stays
+/// with the session. False: the socket has no more, or enough records were opened.
 fn absorb(
     link: &mut Link,
     socket: BorrowedFd<'_>,
@@ -289,14 +295,18 @@ fn absorb(
     let held = link.begin_reading(&mut scratch.wire);
     let room = room_behind(&mut scratch.wire, held);
     let most_read = room.len();
-    let got = match receive(socket, room) {
-        Ok(0) => {
-            link.ends();
-            return Ok(false);
-        }
-        Ok(got) => got,
-        Err(Errno::AGAIN) => return Ok(false),
-        Err(error) => return Err(error),
+    let was_cut = link.is_cut();
+    let got = match was_cut {
+        true => 0,
+        false => match receive(socket, room) {
+            Ok(0) => {
+                link.ends();
+                return Ok(false);
+            }
+            Ok(got) => got,
+            Err(Errno::AGAIN) => return Ok(false),
+            Err(error) => return Err(error),
+        },
     };
     let mut surplus = Vec::new();
     let absorbed = link.absorb(&mut scratch.wire[..held + got], &mut |plain| {
@@ -312,7 +322,7 @@ fn absorb(
         let _ = pay(link, socket); // an answer of TLS' own, or an alert: what is left goes with what is sent next
     }
     absorbed.map_err(|_| Errno::PROTO)?;
-    Ok(got == most_read)
+    Ok((was_cut || got == most_read) && !link.is_cut())
 }
 
 /// Where more is read. There is room: rustls refuses messages that would fill it.

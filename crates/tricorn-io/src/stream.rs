@@ -202,6 +202,15 @@ impl Stream {
         self.secured.as_ref().is_some_and(|secured| secured.holds())
     }
 
+    /// To move so many bytes took as long as to move this many plain ones: they were encrypted or decrypted, and perhaps in small records.
+    #[inline]
+    pub fn effort(&self, bytes: usize) -> usize {
+        match &self.secured {
+            Some(secured) => 2 * bytes + secured.take_opened() as usize * RECORD_EFFORT,
+            None => bytes,
+        }
+    }
+
     /// Bytes that have come and were not read.
     pub fn unread(&self) -> u64 {
         if let Some(secured) = &self.secured {
@@ -237,6 +246,8 @@ impl Lent {
     }
 }
 
+/// To open a record of TLS takes as long as to move so many bytes, however little is in it.
+const RECORD_EFFORT: usize = 512;
 /// Bytes of a file that are read at a time.
 const COPY: usize = 64 * 1024;
 

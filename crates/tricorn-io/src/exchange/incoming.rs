@@ -35,8 +35,10 @@ pub enum Awaited {
     Late(Box<Refusal>),
 }
 
-/// So much of a body that the application has not taken is read to keep its connection.
+/// So much of a body that the application has not taken is read to keep its connection,
 const UNWANTED: usize = 256 * 1024;
+/// as far as it has come by then: in so many looks.
+const LOOKS: usize = 4;
 
 impl Exchange {
     /// The rest of the body is still to come: [`Exchange::receive`]. What came with the head is in `request.body`.
@@ -45,16 +47,16 @@ impl Exchange {
     }
 
     /// Reads all that has come of the body, up to [`PIECE`] bytes, without waiting: what came with the head, and then over the borders
-    /// of chunks and reads. A client that waits to be told so may send (100).
+    /// of chunks and reads. Framing counts as well, of which there may be much more. A client that waits to be told so may send (100).
     pub fn receive(&mut self, config: &Config, out: &mut Vec<u8>) -> Incoming {
-        let before = out.len();
+        let (before, end) = (out.len(), self.request.received + PIECE as u64);
         match std::mem::take(&mut self.request.body) {
             Body::Memory(first) if self.request.partial => out.extend_from_slice(&first),
             other => self.request.body = other,
         }
         while self.request.partial {
             let count = out.len() - before;
-            if count >= PIECE {
+            if count >= PIECE || count > 0 && self.request.received >= end {
                 break;
             }
             self.allow();
@@ -79,6 +81,11 @@ impl Exchange {
             }
         }
         Incoming::Bytes { last: !self.request.partial }
+    }
+
+    /// To read so many bytes of the body took as long as to copy this many.
+    pub fn effort(&mut self, bytes: usize) -> usize {
+        self.lane.output_mut().stream().effort(bytes)
     }
 
     /// After a switch of protocols: adds what has come to `out`, up to `most` bytes of it.
@@ -157,7 +164,11 @@ impl Exchange {
         }
         // A client that was not told to send will not, or has begun without: which of both cannot be told.
         let mut unwanted = Vec::new();
-        while self.lane.output().link().may_reuse() && !self.request.head.expect_continue && unwanted.len() < UNWANTED {
+        for _ in 0..LOOKS {
+            if !self.lane.output().link().may_reuse() || self.request.head.expect_continue || unwanted.len() >= UNWANTED
+            {
+                break;
+            }
             match self.receive(config, &mut unwanted) {
                 Incoming::Bytes { last: true } => break,
                 Incoming::Bytes { last: false } => {}

@@ -12,15 +12,14 @@
 use super::certificates::{Asked, take_asked};
 use super::facts::Facts;
 use super::failure::{Failure, NO_CERTIFICATE};
+use super::records::{HEADER, NO_TYPE, RECORD, TOGETHER, TOO_LONG, Tally, encode, is_alert, leading, seal_all};
 use super::tickets::allow_tickets;
 use rustls::server::UnbufferedServerConnection;
-use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, InsufficientSizeError, UnbufferedStatus};
+use rustls::unbuffered::{ConnectionState, UnbufferedStatus};
 use rustls::{AlertDescription, Error, InvalidMessage, ProtocolVersion, ServerConfig};
 use std::io::IoSlice;
 use std::sync::Arc;
 
-/// Most plaintext of a record.
-pub const RECORD: usize = 16 * 1024;
 /// What sealing adds to a record: header, kind, tag, and the nonce of TLS 1.2; rounded up.
 const SEAL: usize = 64;
 /// Most plaintext that is sealed ahead of the socket.
@@ -45,8 +44,11 @@ impl Default for Scratch {
 
 pub struct Link {
     session: UnbufferedServerConnection,
-    /// The beginning of a record.
+    /// The beginning of a record; while [`Link::is_cut`] whole records as well, behind the first `seen` bytes.
     held: Vec<u8>,
+    /// Bytes of these that rustls has looked at.
+    seen: usize,
+    tally: Tally,
     /// Records that the socket has not taken, from `owed_from` on.
     owed: Vec<u8>,
     owed_from: usize,
@@ -91,6 +93,8 @@ impl Link {
         Ok(Link {
             session,
             held: Vec::new(),
+            seen: 0,
+            tally: Tally::default(),
             owed: Vec::new(),
             owed_from: 0,
             surplus: Vec::new(),
@@ -144,17 +148,53 @@ impl Link {
         length
     }
 
-    /// Takes all records in `incoming`, which begins with what was held. Plaintext goes to the sink.
+    /// Takes the records in `incoming`, which begins with what was held: all of a handshake's, and then up to [`TOGETHER`] of them.
+    /// Plaintext goes to the sink.
     pub fn absorb(&mut self, incoming: &mut [u8], sink: &mut dyn FnMut(&[u8])) -> Result<(), Failure> {
-        let mut at = 0;
         let fresh = incoming.len() - self.held.len().min(incoming.len());
+        let end = if self.shaking.is_some() { incoming.len() } else { leading(incoming, TOGETHER).1 };
+        let (incoming, uncut) = incoming.split_at_mut(end);
         if self.shaking.is_some() {
             take_asked(); // of another session
             allow_tickets(Facts::is_resumption(self.session.handshake_kind()));
         }
-        let result = loop {
+        let (at, result) = self.process(incoming, sink);
+        if let Some(shaking) = &mut self.shaking {
+            shaking.heard += fresh;
+            let asked = take_asked();
+            if asked.own.is_some() {
+                shaking.asked = asked;
+            }
+        }
+        let rest = incoming.get(at..).unwrap_or_default();
+        match result {
+            Ok(()) => {
+                // What comes behind a close_notify is ignored (RFC 8446 section 6.1).
+                if self.has_ended {
+                    self.hold(b"", b"");
+                } else {
+                    self.hold(rest, uncut);
+                }
+                Ok(())
+            }
+            Err(error) => {
+                let mut rest = rest.to_vec();
+                self.last_words(&error, &mut rest);
+                self.hold(b"", b"");
+                let failure = Failure::of(&error);
+                self.failure = Some(failure.clone());
+                Err(failure)
+            }
+        }
+    }
+
+    /// Takes records until nothing more can be done. How many bytes were used up.
+    fn process(&mut self, incoming: &mut [u8], sink: &mut dyn FnMut(&[u8])) -> (usize, Result<(), Error>) {
+        let mut at = 0;
+        loop {
             let rest = incoming.get_mut(at..).unwrap_or_default();
             let UnbufferedStatus { mut discard, state } = self.session.process_tls_records(rest);
+            let mut content = 0;
             let goes_on = match state {
                 Ok(ConnectionState::ReadTraffic(mut traffic)) => {
                     let mut error = None;
@@ -162,6 +202,7 @@ impl Link {
                         match record {
                             Ok(record) => {
                                 discard += record.discard;
+                                content += record.payload.len();
                                 sink(record.payload);
                             }
                             Err(found) => error = Some(found),
@@ -184,65 +225,53 @@ impl Link {
                 Ok(_) => Ok(false),
                 Err(error) => Err(error),
             };
+            let opened = incoming.get(at..at + discard).unwrap_or_default();
+            let counted = if self.shaking.is_some() { Ok(()) } else { self.tally.note(opened, content) };
             at += discard;
-            match goes_on {
+            match counted.and(goes_on) {
                 Ok(true) => {}
-                Ok(false) => break Ok(()),
-                Err(error) => break Err(error),
-            }
-        };
-        if let Some(shaking) = &mut self.shaking {
-            shaking.heard += fresh;
-            let asked = take_asked();
-            if asked.own.is_some() {
-                shaking.asked = asked;
-            }
-        }
-        let rest = incoming.get(at..).unwrap_or_default();
-        match result {
-            Ok(()) => {
-                // What comes behind a close_notify is ignored (RFC 8446 section 6.1).
-                self.hold(if self.has_ended { b"" } else { rest });
-                Ok(())
-            }
-            Err(error) => {
-                let mut rest = rest.to_vec();
-                self.last_words(&error, &mut rest);
-                self.hold(b"");
-                let failure = Failure::of(&error);
-                self.failure = Some(failure.clone());
-                Err(failure)
+                Ok(false) => return (at, Ok(())),
+                Err(error) => return (at, Err(error)),
             }
         }
     }
 
-    fn hold(&mut self, rest: &[u8]) {
-        if rest.is_empty() {
+    /// `seen`: what rustls wants to see again, with more behind it. `uncut`: what it is to see then.
+    fn hold(&mut self, seen: &[u8], uncut: &[u8]) {
+        self.seen = seen.len();
+        if seen.is_empty() && uncut.is_empty() {
             self.held = Vec::new();
         } else {
             self.held.clear();
-            self.held.extend_from_slice(rest);
+            self.held.extend_from_slice(seen);
+            self.held.extend_from_slice(uncut);
         }
     }
 
+    /// Whether records are held that were left for another turn.
+    #[inline]
+    pub fn is_cut(&self) -> bool {
+        self.held.len() > self.seen
+    }
+
+    /// How many records were opened since this was asked the last time, by the work that they are.
+    #[inline]
+    pub fn take_opened(&mut self) -> u32 {
+        self.tally.take()
+    }
+
     /// After an error: what the peer is told of it.
-    fn last_words(&mut self, error: &Error, rest: &mut [u8]) {
+    fn last_words(&mut self, error: &Error, rest: &mut Vec<u8>) {
         let before = self.owed.len();
-        loop {
-            let start = self.owed.len();
-            match self.session.process_tls_records(rest).state {
-                Ok(ConnectionState::EncodeTlsData(encoder)) => encode(encoder, &mut self.owed),
-                Ok(ConnectionState::TransmitTlsData(transmit)) => transmit.done(),
-                Ok(ConnectionState::ReadTraffic(mut traffic)) => while traffic.next_record().is_some() {},
-                _ => break,
-            }
-            // The alert is the last of it. Asked once more, rustls would look at the same bytes again, and make another.
-            if is_alert(&self.owed[start..]) {
-                break;
-            }
+        if matches!(error, Error::PeerMisbehaved(_)) && self.opened() == Opened::Yes {
+            // rustls counts some of what a peer does wrong, and ends the session without an alert. No call makes one: it is given bytes
+            // that cannot be a record, wherever in them it goes on. An alert that there is comes first.
+            rest.fill(NO_TYPE);
+            rest.resize(rest.len() + HEADER, NO_TYPE);
         }
+        let has_alert = self.encode_to_alert(rest);
         // rustls ends a session without an alert when a message is too long. While nothing is encrypted there can be one.
-        if self.owed.len() == before
+        if !has_alert
             && matches!(error, Error::InvalidMessage(InvalidMessage::HandshakePayloadTooLarge))
             && self.speaks_plainly()
         {
@@ -257,6 +286,25 @@ impl Link {
         }
     }
 
+    /// Has what is to be sent encoded, up to the first alert. Whether there was one.
+    fn encode_to_alert(&mut self, rest: &mut [u8]) -> bool {
+        let mut has_failed = false;
+        loop {
+            let start = self.owed.len();
+            match self.session.process_tls_records(rest).state {
+                Ok(ConnectionState::EncodeTlsData(encoder)) => encode(encoder, &mut self.owed),
+                Ok(ConnectionState::TransmitTlsData(transmit)) => transmit.done(),
+                Ok(ConnectionState::ReadTraffic(mut traffic)) => while traffic.next_record().is_some() {},
+                Err(_) if !has_failed => has_failed = true, // there may be an alert by that
+                _ => return false,
+            }
+            // The alert is the last of it. Asked once more, rustls would look at the same bytes again, and make another.
+            if is_alert(&self.owed[start..]) {
+                return true;
+            }
+        }
+    }
+
     /// Whether what is sent now is not encrypted: before the answer to a hello, and until the keys change in a full handshake of TLS 1.2.
     fn speaks_plainly(&self) -> bool {
         self.session.is_handshaking()
@@ -267,7 +315,7 @@ impl Link {
     /// The socket has come to its end, or is broken.
     pub fn ends(&mut self) {
         self.has_ended = true;
-        self.hold(b"");
+        self.hold(b"", b"");
     }
 
     #[inline]
@@ -315,7 +363,7 @@ impl Link {
         let Scratch { wire, record } = scratch;
         let mut held = std::mem::take(&mut self.held);
         let sealed = loop {
-            let UnbufferedStatus { discard, state } = self.session.process_tls_records(&mut held);
+            let UnbufferedStatus { discard, state } = self.session.process_tls_records(&mut held[..self.seen]);
             match state {
                 Ok(ConnectionState::WriteTraffic(mut traffic)) => {
                     break seal_all(parts, most.min(AHEAD), record, wire, |plain, out| {
@@ -329,6 +377,7 @@ impl Link {
                 Err(error) => break Err(error.to_string()),
             }
             held.drain(..discard);
+            self.seen -= discard;
         };
         self.held = held;
         match sealed {
@@ -351,7 +400,7 @@ impl Link {
         }
         let mut held = std::mem::take(&mut self.held);
         loop {
-            let UnbufferedStatus { discard, state } = self.session.process_tls_records(&mut held);
+            let UnbufferedStatus { discard, state } = self.session.process_tls_records(&mut held[..self.seen]);
             match state {
                 Ok(ConnectionState::WriteTraffic(mut traffic)) => {
                     let mut alert = [0; 2 * SEAL];
@@ -365,6 +414,7 @@ impl Link {
                 _ => break,
             }
             held.drain(..discard);
+            self.seen -= discard;
         }
         self.held = held;
     }
@@ -423,71 +473,4 @@ impl Link {
     pub fn forget_pledge(&mut self) {
         self.pledged = 0;
     }
-}
-
-/// Whether this record is an alert: by its type, or of TLS 1.3, which hides that, by its length. Applications' data is no part of what is
-/// asked about.
-fn is_alert(record: &[u8]) -> bool {
-    match record.first() {
-        Some(&ALERT) => true,
-        Some(&APPLICATION_DATA) => record.len() == SEALED_ALERT,
-        _ => false,
-    }
-}
-
-const ALERT: u8 = 21;
-/// A fatal alert, decode_error, in a record that is not encrypted.
-const TOO_LONG: [u8; 7] = [ALERT, 3, 3, 0, 2, 2, 50];
-const APPLICATION_DATA: u8 = 23;
-/// Header, level and description, the type, tag.
-const SEALED_ALERT: usize = 5 + 2 + 1 + 16;
-
-fn encode(mut encoder: EncodeTlsData<'_, rustls::server::ServerConnectionData>, owed: &mut Vec<u8>) {
-    let start = owed.len();
-    loop {
-        match encoder.encode(&mut owed[start..]) {
-            Ok(_) | Err(EncodeError::AlreadyEncoded) => return,
-            Err(EncodeError::InsufficientSize(InsufficientSizeError { required_size })) => {
-                owed.resize(start + required_size, 0);
-            }
-        }
-    }
-}
-
-/// Seals the bytes of all slices, up to so many, record by record. How many bytes, and how long the records are.
-fn seal_all(
-    parts: &[IoSlice<'_>],
-    most: usize,
-    record: &mut Vec<u8>,
-    wire: &mut [u8],
-    mut encrypt: impl FnMut(&[u8], &mut [u8]) -> Result<usize, String>,
-) -> Result<(usize, usize), String> {
-    let (mut plain, mut sealed) = (0, 0);
-    record.clear();
-    for part in parts {
-        let mut part = &part[..part.len().min(most - plain - record.len())];
-        while !part.is_empty() {
-            // A whole record is sealed from where it lies, smaller pieces are gathered.
-            if record.is_empty() && part.len() >= RECORD {
-                let (whole, rest) = part.split_at(RECORD);
-                sealed += encrypt(whole, &mut wire[sealed..])?;
-                (plain, part) = (plain + RECORD, rest);
-                continue;
-            }
-            let (piece, rest) = part.split_at(part.len().min(RECORD - record.len()));
-            record.extend_from_slice(piece);
-            part = rest;
-            if record.len() == RECORD {
-                sealed += encrypt(record, &mut wire[sealed..])?;
-                plain += RECORD;
-                record.clear();
-            }
-        }
-    }
-    if !record.is_empty() {
-        sealed += encrypt(record, &mut wire[sealed..])?;
-        plain += record.len();
-        record.clear();
-    }
-    Ok((plain, sealed))
 }

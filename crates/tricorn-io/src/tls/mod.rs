@@ -20,6 +20,7 @@ mod failure;
 mod key_log;
 mod link;
 mod page;
+mod records;
 mod source;
 mod tickets;
 
@@ -28,8 +29,9 @@ pub use certificates::Report;
 pub use config::{check, suite_names};
 pub use facts::Facts;
 pub use failure::{Failure, Reason};
-pub use link::{AHEAD, Link, Opened, RECORD, Scratch};
+pub use link::{AHEAD, Link, Opened, Scratch};
 pub use page::{Page, TLS_PAGE_BYTES};
+pub use records::RECORD;
 pub use source::Source;
 
 /// Puts a bundle where all workers find it, after it was judged. On an error the page is as before.
