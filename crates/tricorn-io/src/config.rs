@@ -342,7 +342,7 @@ pub const STEP_BYTES: usize = 16 * 1024;
 pub const SWEEP: usize = 256;
 /// Bytes that are read and sent between two looks at the events. Copying so many takes well under a millisecond; then newcomers,
 /// deadlines and other threads have their turn, however much more there is.
-pub const TURN: usize = 2 << 20;
+pub const TURN_BYTES: usize = 2 << 20;
 /// Bytes of a body that are written to disk at a time.
 pub const SPOOL_PIECE: usize = 256 * 1024;
 /// Bytes of all bodies that may be on their way to the disk. Beyond them clients wait, by TCP flow control.

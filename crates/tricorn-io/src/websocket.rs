@@ -19,14 +19,13 @@ use crate::exchange::timers::{Due, Timer};
 use crate::exchange::{Exchange, Sent};
 use crate::reactor::Readiness;
 use crate::scoreboard::{Phase, Word};
+use crate::turn::Turn;
 use tricorn_proto::response::HeadInputs;
 use tricorn_proto::websocket::session::{Goodbye, Settings};
 use tricorn_proto::websocket::{ContextPool, Kind, Session, StepInput, Unsendable};
 
-/// Bytes asked for at a time.
-const READ: usize = 256 * 1024;
-/// Reads in a row, after which others get their turn.
-const READS: usize = 16;
+/// Bytes asked for at a time: of the smallest frames they are read in a part of a turn.
+const READ: usize = 64 * 1024;
 /// From this size on a message is sent from where it is.
 const APART: usize = 16 * 1024;
 
@@ -98,7 +97,7 @@ impl<M> WebSocket<M> {
         let mut unread = io.engine.take_unread(exchange);
         if !unread.is_empty() {
             let mut count = 0;
-            socket.session.receive(&mut unread, &mut turn(io, now, false), counted(&mut count, keep));
+            socket.session.receive(&mut unread, &mut step_input(io, now, false), counted(&mut count, keep));
             count_messages(io, Word::MessagesIn, count);
         }
         socket.settle(io);
@@ -117,7 +116,7 @@ impl<M> WebSocket<M> {
         let due = if readiness.expired { io.engine.take_due(io.exchange) } else { Due::default() };
         if due.has(Timer::Ping) {
             let now = clock::now();
-            self.session.tick(&mut turn(io, now, self.patience.is_some()));
+            self.session.tick(&mut step_input(io, now, self.patience.is_some()));
             self.settle(io);
         }
         if readiness.writable || due.has(Timer::Room) {
@@ -126,12 +125,15 @@ impl<M> WebSocket<M> {
         self.readable && self.session.wants_read()
     }
 
-    /// Reads what has come, as far as there is room for it.
-    pub fn read(&mut self, io: &mut WebSocketIo<'_>, mut keep: impl FnMut(Kind, &[u8]) -> M) {
-        let now = clock::now();
+    /// Reads what has come, as far as there is room for it and for a turn at most. How much that was (`Stream::effort`).
+    pub fn read(&mut self, io: &mut WebSocketIo<'_>, mut keep: impl FnMut(Kind, &[u8]) -> M) -> usize {
+        let received = io.exchange.request.received;
+        let mut now = clock::now();
+        let turn = Turn::begin(now);
         let mut count = 0;
-        for _ in 0..READS {
-            if !self.readable || !self.session.wants_read() {
+        while self.readable && self.session.wants_read() {
+            if turn.is_over(now) {
+                io.engine.read_later(io.exchange);
                 break;
             }
             let mut buffer = std::mem::take(&mut io.buffers.buffer);
@@ -140,7 +142,10 @@ impl<M> WebSocket<M> {
             let before = buffer.len();
             match io.exchange.read_raw(&mut buffer, READ) {
                 // A read that could have brought more is the last one: the next bytes make an event.
-                Incoming::Bytes { .. } => self.readable = buffer.len() - before == READ || self.hangup,
+                Incoming::Bytes { .. } => {
+                    let is_full = buffer.len() - before == READ;
+                    self.readable = is_full || self.hangup || io.exchange.lane.output_mut().stream().holds();
+                }
                 Incoming::Wait => self.readable = false,
                 Incoming::Gone | Incoming::Refused(_) => {
                     self.readable = false;
@@ -149,15 +154,17 @@ impl<M> WebSocket<M> {
             }
             if !buffer.is_empty() && !self.session.is_over() {
                 let is_behind = self.patience.is_some();
-                self.session.receive(&mut buffer, &mut turn(io, now, is_behind), counted(&mut count, &mut keep));
+                self.session.receive(&mut buffer, &mut step_input(io, now, is_behind), counted(&mut count, &mut keep));
             }
             io.buffers.buffer = buffer;
+            if self.readable {
+                now = clock::now();
+            }
         }
         count_messages(io, Word::MessagesIn, count);
         self.settle(io);
-        if self.readable && self.session.wants_read() {
-            io.engine.set_timer(io.exchange, Timer::StepInput, now);
-        }
+        let count = (io.exchange.request.received - received) as usize;
+        io.exchange.effort(count)
     }
 
     /// The next message, if it has come.
@@ -166,13 +173,13 @@ impl<M> WebSocket<M> {
         self.session.take()
     }
 
-    /// To be called when a message was taken or the application has closed, if [`Self::wants_more`].
-    pub fn go_on(&mut self, io: &mut WebSocketIo<'_>, mut keep: impl FnMut(Kind, &[u8]) -> M) {
+    /// To be called when a message was taken or the application has closed, if [`Self::wants_more`]. As [`Self::read`].
+    pub fn go_on(&mut self, io: &mut WebSocketIo<'_>, mut keep: impl FnMut(Kind, &[u8]) -> M) -> usize {
         let is_behind = self.patience.is_some();
         let mut count = 0;
-        self.session.resume(&mut turn(io, clock::now(), is_behind), counted(&mut count, &mut keep));
+        self.session.resume(&mut step_input(io, clock::now(), is_behind), counted(&mut count, &mut keep));
         count_messages(io, Word::MessagesIn, count);
-        self.read(io, keep);
+        self.read(io, keep)
     }
 
     /// There is room again for what could not be read.
@@ -197,7 +204,7 @@ impl<M> WebSocket<M> {
             count_messages(io, Word::MessagesOut, 1);
             return Ok(self.sent(io, sent));
         }
-        self.session.send(kind, data, &mut turn(io, 0, false))?;
+        self.session.send(kind, data, &mut step_input(io, 0, false))?;
         count_messages(io, Word::MessagesOut, 1);
         Ok(self.put(io))
     }
@@ -205,7 +212,7 @@ impl<M> WebSocket<M> {
     /// Begins the closing handshake for the application.
     pub fn close(&mut self, io: &mut WebSocketIo<'_>, code: Option<u16>, reason: &str) -> Result<(), Unsendable> {
         let now = clock::now();
-        self.session.close(code, reason, &mut turn(io, now, false))?;
+        self.session.close(code, reason, &mut step_input(io, now, false))?;
         self.settle(io);
         Ok(())
     }
@@ -213,7 +220,7 @@ impl<M> WebSocket<M> {
     /// Begins the closing handshake for the server.
     pub fn leave(&mut self, io: &mut WebSocketIo<'_>, code: u16) {
         let now = clock::now();
-        if self.session.leave(code, &mut turn(io, now, false)).is_ok() {
+        if self.session.leave(code, &mut step_input(io, now, false)).is_ok() {
             self.settle(io);
         }
     }
@@ -339,7 +346,7 @@ fn count_messages(io: &WebSocketIo<'_>, word: Word, count: u64) {
     }
 }
 
-fn turn<'a>(io: &'a mut WebSocketIo<'_>, now: u64, is_behind: bool) -> StepInput<'a> {
+fn step_input<'a>(io: &'a mut WebSocketIo<'_>, now: u64, is_behind: bool) -> StepInput<'a> {
     let WebSocketBuffers { out, spare, .. } = &mut *io.buffers;
     StepInput { out, spare, now, is_behind }
 }

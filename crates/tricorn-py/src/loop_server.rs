@@ -17,11 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use std::os::fd::RawFd;
 use std::sync::Arc;
-use tricorn_io::clock::{self, MILLI};
-use tricorn_io::{Engine, Wake};
-
-/// How long requests are begun one after another before other callbacks get their turn.
-const TURN: u64 = MILLI;
+use tricorn_io::{Engine, Turn, Wake, clock};
 
 /// Serves requests in the event loop of the calling thread until the core is drained or stopped.
 #[pyclass(frozen, unsendable, module = "tricorn._core")]
@@ -120,21 +116,21 @@ impl LoopServer {
 impl LoopServer {
     fn take_turn(&self, py: Python<'_>) -> PyResult<()> {
         self.samples.tell(py, &self.engine, || self.gateway.calls(py));
-        let end = clock::now() + TURN;
+        let turn = Turn::begin(clock::now());
         loop {
             while self.engine.look() {
                 for slot in self.engine.take_late() {
                     self.gateway.is_late(py, slot)?;
                 }
-                self.serve(py)?;
+                self.serve(py, turn)?;
                 if self.service.is_over() {
                     return Ok(());
                 }
-                if !self.engine.was_batch() || clock::now() > end {
+                if !self.engine.was_batch() || turn.is_over(clock::now()) {
                     break;
                 }
             }
-            if !self.engine.has_job_for_hub(end) {
+            if !self.engine.has_job_for_hub(turn) {
                 break;
             }
             let engine: &Engine = &self.engine;
@@ -146,8 +142,8 @@ impl LoopServer {
         Ok(())
     }
 
-    /// Takes what there is.
-    fn serve(&self, py: Python<'_>) -> PyResult<()> {
+    /// Takes what there is, until the loop's other callbacks are to have their turn.
+    fn serve(&self, py: Python<'_>, turn: Turn) -> PyResult<()> {
         let mut done = None;
         loop {
             match self.engine.next(0, done.take()) {
@@ -166,6 +162,12 @@ impl LoopServer {
                     self.service.end(py, None);
                     return Ok(());
                 }
+            }
+            if turn.is_over(clock::now()) {
+                if let Some(done) = done {
+                    self.engine.give_back(done);
+                }
+                return Ok(());
             }
         }
     }

@@ -245,6 +245,8 @@ class Connection(HTTPConnection):
             self.call.name_route(self._owner)
         self._is_over = True
         missing = self.call.end()
+        if self._waiting:
+            self.on_writable()  # the rest is the server's to send
         self._forget()
         if missing:
             raise HTTPOutputError(f"Tried to write {missing} bytes less than Content-Length")

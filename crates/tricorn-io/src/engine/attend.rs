@@ -60,6 +60,18 @@ impl Engine {
         due
     }
 
+    /// [`crate::Readiness::readable`] is told once others had their turn: the exchange has read for long enough, and there is more. For
+    /// exchanges that are attended.
+    pub(crate) fn read_later(&self, exchange: &Exchange) {
+        let mut core = self.shared.baton.take();
+        core.reactor.read_later(exchange.lane.id());
+        let is_away = core.hub_rests;
+        drop(core);
+        if is_away {
+            self.shared.waiting.ring_hub(); // it makes no event
+        }
+    }
+
     fn arm(&self, exchange: &Exchange, at: u64) {
         self.shared.baton.take().reactor.remind_at(exchange.lane.id(), at);
     }

@@ -4,6 +4,7 @@ use super::baton::BatonGuard;
 use super::shared::Shared;
 use crate::clock::{self, MILLI};
 use crate::sys::fork::is_child;
+use crate::turn::Turn;
 
 /// For how long the monitor does jobs before it looks around again.
 const SLICE: u64 = 4 * MILLI;
@@ -13,15 +14,15 @@ const AT_HUB: u64 = MILLI / 2;
 
 impl Engine {
     /// Whether a hub that has nothing else to do is to do a job before it rests: to wake the monitor and to be woken by it costs more than
-    /// most jobs do. `end`: until when the hub may keep its loop.
+    /// most jobs do. `turn`: how long the hub may keep its loop.
     #[inline]
-    pub fn has_job_for_hub(&self, end: u64) -> bool {
+    pub fn has_job_for_hub(&self, turn: Turn) -> bool {
         let shared = &*self.shared;
         if shared.config.tls.is_none() || is_child() {
             return false;
         }
         let core = shared.baton.take();
-        core.reactor.has_short_job(AT_HUB) && !core.reactor.has_work() && clock::now() < end
+        core.reactor.has_short_job(AT_HUB) && !core.reactor.has_work() && !turn.is_over(clock::now())
     }
 
     /// Does a job. Without the GIL.

@@ -1,8 +1,8 @@
 //! The deadlines of one exchange on an event loop: a slot for each kind of wait.
 //!
 //! ```text
-//!             Body      Room      HalfClose  Ping      Turn
-//!   slots   [ t1     |  t2     |  -        | -       | -    ]     set, stop: one slot, never another
+//!             Body      Room      HalfClose  Ping
+//!   slots   [ t1     |  t2     |  -        | -   ]     set, stop: one slot, never another
 //!               └────────┴── earliest ──▶ armed ──▶ the reactor's wheel (one deadline per connection)
 //! ```
 //!
@@ -21,11 +21,9 @@ pub enum Timer {
     HalfClose,
     /// What a WebSocket does at its time: a ping, the answer to one, the answer to a Close frame.
     Ping,
-    /// Another turn of reading from a connection that always has more.
-    StepInput,
 }
 
-const COUNT: usize = 5;
+const COUNT: usize = 4;
 
 /// Monotonic nanoseconds; 0 stands for "not set".
 #[derive(Debug, Clone, Copy, Default)]
@@ -111,12 +109,12 @@ mod tests {
     #[test]
     fn what_comes_at_once_is_taken_at_once_and_only_once() {
         let mut timers = Timers::default();
-        for (timer, at) in [(Timer::Body, 10), (Timer::HalfClose, 15), (Timer::Ping, 21), (Timer::StepInput, 20)] {
+        for (timer, at) in [(Timer::Body, 10), (Timer::HalfClose, 15), (Timer::Ping, 20), (Timer::Room, 21)] {
             let _ = timers.set(timer, at);
         }
         let (due, next) = timers.expire(20);
-        assert_eq!([Timer::Body, Timer::HalfClose, Timer::StepInput].map(|timer| due.has(timer)), [true; 3]);
-        assert!(!due.has(Timer::Ping) && !due.has(Timer::Room));
+        assert_eq!([Timer::Body, Timer::HalfClose, Timer::Ping].map(|timer| due.has(timer)), [true; 3]);
+        assert!(!due.has(Timer::Room));
         assert_eq!(next, Some(21));
         assert_eq!(timers.expire(20), (Due::default(), Some(21)), "armed again however often it is asked");
     }
@@ -135,7 +133,7 @@ mod tests {
     #[test]
     fn a_time_of_zero_is_one_that_has_come() {
         let mut timers = Timers::default();
-        assert_eq!(timers.set(Timer::StepInput, 0), Some(1));
-        assert!(timers.expire(5).0.has(Timer::StepInput));
+        assert_eq!(timers.set(Timer::Ping, 0), Some(1));
+        assert!(timers.expire(5).0.has(Timer::Ping));
     }
 }

@@ -8,7 +8,7 @@ use crate::exchange::id::RequestId;
 use crate::exchange::lane::Descriptor;
 use crate::peer::Peer;
 use crate::scoreboard::Word;
-use crate::sys::poll::Event;
+use crate::sys::poll::{Event, Token};
 use tricorn_proto::message::{Refusal, RefusalKind};
 
 impl Reactor {
@@ -45,6 +45,13 @@ impl Reactor {
                 self.work.add_changed(id);
             }
         }
+    }
+
+    /// The exchange has not read all that had come, and others had their turn since.
+    pub(super) fn may_be_readable(&mut self, token: Token) {
+        let Some(conn) = self.conns.get(token) else { return };
+        let Wire::Http1(http1) = &conn.wire;
+        self.tell(http1.begun(token), Readiness { readable: true, ..Readiness::default() });
     }
 
     /// The exchange's earliest timer has come.
@@ -89,6 +96,13 @@ impl Reactor {
     pub(crate) fn await_room(&mut self, id: RequestId) {
         if let Some(attended) = self.attended(id) {
             attended.room = true;
+        }
+    }
+
+    /// The exchange is told that there are bytes once others had their turn, since it leaves some unread that make no event.
+    pub(crate) fn read_later(&mut self, id: RequestId) {
+        if self.attended(id).is_some() {
+            self.later(id.connection());
         }
     }
 

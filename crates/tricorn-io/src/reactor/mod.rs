@@ -301,7 +301,7 @@ impl Reactor {
 
     /// Takes over the events of a wait and does what time has brought.
     pub fn arrived(&mut self, batch: &mut Events, now: u64) {
-        self.work.arrived(batch);
+        self.work.arrived(batch, now);
         self.tick(now);
     }
 
@@ -414,15 +414,20 @@ impl Reactor {
                 self.carry(token);
                 None
             }
-            Phase::Queued | Phase::Busy(_) | Phase::Storing => None,
+            Phase::Busy(_) => {
+                self.may_be_readable(token);
+                None
+            }
+            Phase::Queued | Phase::Storing => None,
         }
     }
 
+    /// The connection has more to do, and others come first: those that are listed already, or whatever has happened meanwhile.
     fn later(&mut self, token: Token) {
         if let Some(conn) = self.conns.get_mut(token)
             && conn.edges.list()
         {
-            self.work.add_again(token);
+            self.work.add_again(token, clock::now());
         }
     }
 

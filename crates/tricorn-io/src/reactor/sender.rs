@@ -109,7 +109,7 @@ fn start(poller: &Poller, stalls: Option<PathBuf>) -> std::io::Result<DiskThread
 /// Sends until the socket takes no more, or others should have their turn.
 fn send(loan: &mut Loan) {
     let before = loan.outbox.sent();
-    loan.flush = loan.outbox.flush_some(&mut loan.stream, &mut loan.spent, config::TURN);
+    loan.flush = loan.outbox.flush_some(&mut loan.stream, &mut loan.spent, config::TURN_BYTES);
     loan.sent = loan.outbox.sent() - before;
 }
 

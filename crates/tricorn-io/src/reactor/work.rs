@@ -5,6 +5,7 @@ use crate::config;
 use crate::exchange::id::RequestId;
 use crate::stream::Stream;
 use crate::sys::poll::{Event, Events, Token};
+use crate::turn::Turn;
 use std::collections::VecDeque;
 
 /// Who runs the reactor decides what may be started.
@@ -21,8 +22,12 @@ pub(super) struct Work {
     events: Events,
     /// Connections to be looked at again without an event: more to read, or pipelined requests.
     again: VecDeque<Token>,
-    /// Bytes that may be read and sent until the events are looked at again.
-    turn: usize,
+    /// Of those connections, which always have more: since the last look at the events.
+    turn: Turn,
+    /// The turn is over: those connections wait until the events have been looked at again.
+    is_late: bool,
+    /// Bytes that may be read and sent until then.
+    bytes: usize,
     /// Steps that may be taken before the baton is let go of.
     steps: u32,
     /// When the events were last looked at.
@@ -44,7 +49,9 @@ impl Work {
         Work {
             events: Events::default(),
             again: VecDeque::new(),
-            turn: config::TURN,
+            turn: Turn::default(),
+            is_late: false,
+            bytes: config::TURN_BYTES,
             steps: config::STEPS,
             looked_at: 0,
             just_now: 0,
@@ -57,9 +64,9 @@ impl Work {
     }
 
     /// Takes over the events of a wait. An unfinished batch is never replaced.
-    pub fn arrived(&mut self, batch: &mut Events) {
+    pub fn arrived(&mut self, batch: &mut Events, now: u64) {
         debug_assert!(self.events.is_empty());
-        self.turn = config::TURN;
+        (self.turn, self.is_late, self.bytes) = (Turn::begin(now), false, config::TURN_BYTES);
         std::mem::swap(&mut self.events, batch);
     }
 
@@ -112,14 +119,16 @@ impl Work {
         self.events.pop()
     }
 
-    pub fn add_again(&mut self, token: Token) {
+    /// A connection has more to do than it may do now. `now`: the time.
+    pub fn add_again(&mut self, token: Token, now: u64) {
         self.again.push_back(token);
+        self.is_late |= self.turn.is_over(now);
     }
 
     /// A connection that is looked at again in this turn.
     #[inline]
     pub fn next_again(&mut self) -> Option<Token> {
-        if self.turn > 0 { self.again.pop_front() } else { None }
+        if self.goes_on() { self.again.pop_front() } else { None }
     }
 
     /// Connections are to be looked at again, in this turn or the next.
@@ -128,10 +137,16 @@ impl Work {
         !self.again.is_empty()
     }
 
+    /// Connections may be looked at again before the events are.
+    #[inline]
+    fn goes_on(&self) -> bool {
+        self.bytes > 0 && !self.is_late
+    }
+
     /// So many bytes of the turn are used up.
     #[inline]
     pub fn spend(&mut self, bytes: usize) {
-        self.turn = self.turn.saturating_sub(bytes);
+        self.bytes = self.bytes.saturating_sub(bytes);
         self.steps = self.steps.saturating_sub((bytes / config::STEP_BYTES) as u32);
     }
 
@@ -141,19 +156,16 @@ impl Work {
         if stream.is_secured() { config::SECURED_BURST } else { config::READ_BURST }
     }
 
-    /// So many bytes of a connection were moved: to encrypt or decrypt them takes as long again.
+    /// So many bytes of a connection were moved.
     #[inline]
     pub fn moved(&mut self, stream: &Stream, bytes: usize) {
-        self.spend(bytes);
-        if stream.is_secured() {
-            self.spend_steps((bytes / config::STEP_BYTES) as u32);
-        }
+        self.spend(stream.effort(bytes));
     }
 
     /// No more bytes are to be moved, in this turn or before the baton is let go of.
     #[inline]
     pub fn is_turn_over(&self) -> bool {
-        self.turn == 0 || self.steps == 0
+        self.bytes == 0 || self.steps == 0
     }
 
     /// The baton was taken.
@@ -234,7 +246,7 @@ impl Work {
     /// Something can be done before the next look at the events.
     #[inline]
     pub fn has_any(&self) -> bool {
-        self.has_again() && self.turn > 0
+        self.has_again() && self.goes_on()
             || self.written
             || !self.events.is_empty()
             || !self.held.is_empty()
@@ -245,17 +257,32 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::turn::TURN;
 
     #[test]
     fn what_does_not_fit_the_turn_waits_for_the_next() {
         let mut work = Work::new();
-        work.add_again(7);
-        work.spend(config::TURN + 1);
+        work.arrived(&mut Events::default(), 5 * TURN);
+        work.add_again(7, 5 * TURN);
+        work.spend(config::TURN_BYTES + 1);
         assert!(work.is_turn_over() && work.has_again() && !work.has_any());
         assert_eq!(work.next_again(), None);
-        work.arrived(&mut Events::default());
+        work.arrived(&mut Events::default(), 6 * TURN);
         assert!(work.has_any());
         assert_eq!((work.next_again(), work.has_again()), (Some(7), false));
+    }
+
+    #[test]
+    fn a_connection_that_always_has_more_waits_for_the_events_after_a_turn() {
+        let mut work = Work::new();
+        work.arrived(&mut Events::default(), 5 * TURN);
+        work.add_again(7, 6 * TURN);
+        assert_eq!(work.next_again(), Some(7));
+        work.add_again(7, 6 * TURN + 1);
+        assert!(work.has_again() && !work.has_any() && !work.is_turn_over(), "events go on");
+        assert_eq!(work.next_again(), None);
+        work.arrived(&mut Events::default(), 7 * TURN);
+        assert_eq!(work.next_again(), Some(7));
     }
 
     #[test]
@@ -264,7 +291,8 @@ mod tests {
         work.spend((config::STEPS as usize - 2) * config::STEP_BYTES);
         assert!(work.takes_step() && !work.is_turn_over() && work.takes_step());
         assert!(work.is_hold_over() && work.is_turn_over() && !work.takes_step());
-        work.add_again(7);
+        work.arrived(&mut Events::default(), 0);
+        work.add_again(7, 0);
         assert!(work.has_any(), "for the next holder");
         work.begin_hold();
         assert!(!work.is_hold_over() && work.takes_step());

@@ -9,10 +9,7 @@ use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use tricorn_io::{Readiness, Siblings, SlotReadiness};
-
-/// For how long the hub keeps its loop for handshakes, in nanoseconds.
-const TURN: u64 = 1_000_000;
+use tricorn_io::{Readiness, Siblings, SlotReadiness, Turn};
 
 /// What a test lets the hub do, in the hub's own thread.
 type Task = Box<dyn FnOnce(&mut Loop) + Send>;
@@ -404,7 +401,7 @@ impl Loop {
 
     /// Does what there is to do.
     fn turn(&mut self) {
-        let end = tricorn_io::clock::now() + TURN;
+        let turn = Turn::begin(tricorn_io::clock::now());
         loop {
             while self.engine.look() {
                 for slot in self.engine.take_late() {
@@ -421,7 +418,7 @@ impl Loop {
                     break;
                 }
             }
-            if !self.engine.has_job_for_hub(end) {
+            if !self.engine.has_job_for_hub(turn) {
                 break;
             }
             self.engine.work_off_at_hub();

@@ -9,7 +9,6 @@
 use super::failure::{self, Known, is_excused};
 use super::ground::Ground;
 use super::parts::{Departed, Run, Waits};
-use super::turn::Fairness;
 use crate::forked;
 use crate::loops::{Begun, Told, error_of, wake};
 use crate::pieces::Piece;
@@ -61,8 +60,6 @@ pub struct State {
     pub received: Received,
     pub departed: Departed,
     pub waits: Waits<PyAny>,
-    /// How long pieces of the body have followed one another without a wait.
-    pub turn: Fairness,
     run: Run,
     told: Told,
     is_attended: bool,

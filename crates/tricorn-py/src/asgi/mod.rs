@@ -20,7 +20,6 @@ mod parts;
 mod receive;
 mod scope;
 mod send;
-mod turn;
 mod websocket;
 
 pub use gateway::{Asgi, AsgiGateway};

@@ -5,7 +5,7 @@ use crate::loops::{AfterTurn, Awaited, Poll, Ready, Wait};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tricorn_io::{Departure, Read, clock};
+use tricorn_io::{Departure, Read};
 
 /// What `receive()` returns.
 pub fn receive(call: &Bound<'_, Call>) -> PyResult<Py<PyAny>> {
@@ -37,12 +37,9 @@ struct Receive {
 impl Awaited for Receive {
     fn poll(&self, py: Python<'_>) -> PyResult<Poll> {
         let call = self.call.bind(py);
-        let mut state = call.get().state();
-        if state.turn.is_over() {
-            state.turn.end();
+        if call.get().ground().shared.gives_way() {
             return Ok(Poll::Turn);
         }
-        drop(state);
         if let Some(event) = next(call)? {
             return Ok(Poll::Ready(event));
         }
@@ -88,7 +85,7 @@ fn next(slf: &Bound<'_, Call>) -> PyResult<Option<Py<PyAny>>> {
         drop(guard);
         return if gone { tell(call, py).map(Some) } else { Ok(None) };
     }
-    if state.turn.is_over() {
+    if call.ground().shared.is_interrupted() {
         return Ok(None);
     }
     let mut scratch = call.ground().shared.scratch();
@@ -96,7 +93,8 @@ fn next(slf: &Bound<'_, Call>) -> PyResult<Option<Py<PyAny>>> {
     let read = state.active.read(&call.ground().shared.engine, &mut scratch);
     match read {
         Read::Bytes { last, departure } => {
-            state.turn.read(clock::now());
+            let effort = state.active.exchange_mut().map_or(0, |exchange| exchange.effort(scratch.len()));
+            call.ground().shared.goes_on(effort);
             state.received.body = last;
             drop(guard);
             let body = PyBytes::new(py, &scratch);
@@ -109,7 +107,6 @@ fn next(slf: &Bound<'_, Call>) -> PyResult<Option<Py<PyAny>>> {
             tell(call, py).map(Some)
         }
         Read::Wait { is_new } => {
-            state.turn.end();
             drop((guard, scratch));
             if is_new {
                 call.attend(slf);

@@ -27,8 +27,9 @@ pub fn send(call: &Bound<'_, Call>, event: &Bound<'_, PyAny>) -> PyResult<Py<PyA
         Verdict::Ignore => return ignored(py),
         Verdict::Gone => return discard(call, kind, event),
     }
+    let mut moved = 0;
     let sent = match kind {
-        "http.response.body" => body(call, event)?,
+        "http.response.body" => body(call, event, &mut moved)?,
         "http.response.start" => start(call, event)?,
         "http.response.trailers" => trailers(call, event)?,
         "http.response.pathsend" => pathsend(call, event)?,
@@ -36,16 +37,23 @@ pub fn send(call: &Bound<'_, Call>, event: &Bound<'_, PyAny>) -> PyResult<Py<PyA
         _ => informational(call, event)?,
     };
     match sent {
-        Sent::Accepted => Done::get(py),
+        Sent::Accepted => accepted(call, moved),
         Sent::Gone => lost(call),
         Sent::OverMark => wait_for_room(call),
     }
 }
 
+/// It is done, and the application goes on: a client that reads as fast as it is sent to never makes it wait.
+#[inline]
+fn accepted(call: &Bound<'_, Call>, moved: usize) -> PyResult<Py<PyAny>> {
+    let shared = &call.get().ground().shared;
+    if shared.goes_on(moved) && shared.gives_way() { AfterTurn::nothing(call.py()) } else { Done::get(call.py()) }
+}
+
 /// Nothing is done; the loop turns first, since an application that goes on sending would otherwise never let it.
 #[cold]
 fn ignored(py: Python<'_>) -> PyResult<Py<PyAny>> {
-    AfterTurn::of(py, |py| Ok(py.None()))
+    AfterTurn::nothing(py)
 }
 
 /// What becomes of an event.
@@ -120,12 +128,13 @@ fn start(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
     Ok(sent)
 }
 
-fn body(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
+fn body(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>, moved: &mut usize) -> PyResult<Sent> {
     let py = call.py();
     let piece = match event.get_item(intern!(py, "body"))? {
         Some(piece) => bytes_of(&piece)?,
         None => PyBytes::new(py, b""),
     };
+    *moved = piece.as_bytes().len();
     let more = is_true(event, intern!(py, "more_body"))?;
     if more {
         call.get().state().response.phase = Phase::Streaming;

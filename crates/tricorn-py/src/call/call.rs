@@ -138,6 +138,17 @@ impl Call {
         result
     }
 
+    /// The same of a piece of so many bytes with more to come. One that has kept the loop for long enough is called behind until the
+    /// loop's other callbacks had their turn.
+    pub fn written_piece(slf: &Bound<'_, Call>, written: Written, bytes: usize) -> PyResult<u8> {
+        let shared = &slf.get().ground.shared;
+        if matches!(written, Written::Accepted) && shared.goes_on(bytes) && shared.gives_way() {
+            shared.call_soon(&slf.getattr(intern!(slf.py(), "caught_up"))?, None)?;
+            return Ok(BEHIND);
+        }
+        Call::written(slf, written)
+    }
+
     /// What follows a write, and what its caller is told of it.
     pub fn written(slf: &Bound<'_, Call>, written: Written) -> PyResult<u8> {
         let gone = || Call::leave_soon(slf).map(|()| GONE);

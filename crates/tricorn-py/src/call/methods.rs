@@ -151,7 +151,7 @@ impl Call {
                 _ => Ok(Piece::all(chunk).write(&this.ground.shared.engine, exchange, None).into()),
             }
         })?;
-        Call::written(slf, sent)
+        Call::written_piece(slf, sent, length as usize)
     }
 
     fn end(&self, py: Python<'_>) -> PyResult<u64> {
@@ -205,6 +205,14 @@ impl Call {
             let taken = self.ground.shared.engine.let_go(exchange)?;
             Ok((taken.socket.into_raw_fd(), PyBytes::new(py, &taken.unread), told))
         })
+    }
+
+    /// The loop's other callbacks had their turn.
+    fn caught_up(slf: &Bound<'_, Call>) {
+        let is_stalled = slf.get().state().active.is_stalled();
+        if !is_stalled {
+            slf.get().tell(slf.py(), Event::Writable);
+        }
     }
 
     /// The client was found to have left; in a turn of its own.

@@ -34,11 +34,9 @@ use running::Running;
 use std::cell::{Cell, RefCell};
 use std::os::fd::RawFd;
 use std::sync::Arc;
-use tricorn_io::Engine;
 use tricorn_io::clock::{self, MILLI};
+use tricorn_io::{Engine, Turn};
 
-/// How long requests are begun one after another before other greenlets get their turn.
-const TURN: u64 = MILLI;
 /// A turn so long holds up what else the hub has to do.
 const SLOW: u64 = 10 * MILLI;
 /// Most greenlets that are kept for later.
@@ -101,7 +99,7 @@ impl GreenServer {
         engine.tells_stacks();
         marks::tell(py, &engine, None)?;
         let context = py.import("contextvars")?.call_method0("copy_context")?.unbind();
-        let ground = CallOptions { wait: Wait::Hub(Hub(hub.clone_ref(py))), context: Some(context) };
+        let ground = CallOptions { wait: Wait::Hub(Hub::new(hub.clone_ref(py))), context: Some(context) };
         let server = Server::new(py, gateway, engine.clone(), core.get().sendfile(), ground)?;
         Ok(GreenServer {
             engine,
@@ -211,21 +209,21 @@ impl GreenServer {
         self.samples.tell(py, &self.engine, || self.calls(py));
         self.sort(py)?;
         let begun = clock::now();
-        let end = begun + TURN;
+        let turn = Turn::begin(begun);
         loop {
             while self.engine.look() {
                 self.raise_in_late_calls(py);
-                while self.engine.has_more() {
+                while self.engine.has_more() && !turn.is_over(clock::now()) {
                     self.start_one(slf)?;
                     if self.service.is_over() {
                         return Ok(());
                     }
                 }
-                if !self.engine.was_batch() || clock::now() > end {
+                if !self.engine.was_batch() || turn.is_over(clock::now()) {
                     break;
                 }
             }
-            if !self.engine.has_job_for_hub(end) {
+            if !self.engine.has_job_for_hub(turn) {
                 break;
             }
             let engine: &Engine = &self.engine;

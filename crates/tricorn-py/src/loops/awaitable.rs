@@ -118,7 +118,7 @@ pub enum Poll {
 
 /// Awaited: what `outcome` gives, after the loop's other callbacks had their turn.
 ///
-/// For what is over: an application that asks for it again and again would otherwise never let its loop turn.
+/// For what is there at once, however often an application asks for it: it would otherwise never let its loop turn.
 pub struct AfterTurn {
     turned: AtomicBool,
     outcome: Box<Outcome>,
@@ -133,6 +133,11 @@ impl AfterTurn {
     ) -> PyResult<Py<PyAny>> {
         let after = AfterTurn { turned: AtomicBool::new(false), outcome: Box::new(outcome) };
         Ok(Py::new(py, Wait::new(Box::new(after)))?.into_any())
+    }
+
+    /// Awaited: `None`, after the loop's other callbacks had their turn.
+    pub fn nothing(py: Python<'_>) -> PyResult<Py<PyAny>> {
+        AfterTurn::of(py, |py| Ok(py.None()))
     }
 }
 

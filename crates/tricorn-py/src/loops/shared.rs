@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tricorn_io::clock::SECOND;
-use tricorn_io::{Active, Engine, Exchange};
+use tricorn_io::{Active, Engine, Exchange, Streak};
 use tricorn_proto::message::Known;
 
 /// What the worker gave a gateway to call.
@@ -47,6 +47,7 @@ pub struct Shared {
     pub beginning: Beginning,
     pub routes: RouteNames,
     scratch: Mutex<Vec<u8>>,
+    streak: Mutex<Streak>,
 }
 
 /// What the `pre_request` hook was called with, and what it returned.
@@ -91,6 +92,7 @@ impl Shared {
             calls: CallTable::default(),
             beginning: Beginning::default(),
             scratch: Mutex::default(),
+            streak: Mutex::default(),
         }
     }
 
@@ -128,6 +130,26 @@ impl Shared {
             None => self.event_loop.call_method1(py, call_soon, (function,)),
         }
         .map(drop)
+    }
+
+    /// A call has read or sent so many bytes and had to wait for nothing. Whether it is to give way to the loop's other callbacks.
+    #[inline]
+    pub fn goes_on(&self, bytes: usize) -> bool {
+        let mut streak = lock(&self.streak);
+        streak.goes_on(bytes);
+        streak.is_over()
+    }
+
+    /// Whether the caller is to give way; that it does is taken for granted.
+    #[inline]
+    pub fn gives_way(&self) -> bool {
+        lock(&self.streak).gives_way()
+    }
+
+    /// Whether the next call that asks is to give way.
+    #[inline]
+    pub fn is_interrupted(&self) -> bool {
+        lock(&self.streak).is_over()
     }
 
     /// The request is over: the log, the hooks, and the connection for the next request.

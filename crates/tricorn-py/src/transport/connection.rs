@@ -17,6 +17,7 @@ use pyo3::exceptions::{PyConnectionResetError, PyTimeoutError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tricorn_io::{Active, Attachment, Chores, Exchange};
 use tricorn_proto::http1::{Left, ResponseParser};
@@ -71,6 +72,8 @@ pub struct Transport {
     /// The client's address in text, for the access log.
     remote: Box<[u8]>,
     protocol: Mutex<Option<Py<PyAny>>>,
+    /// The protocol was told to pause.
+    holds_writer: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -91,6 +94,7 @@ impl Transport {
             local,
             remote: remote.into_bytes().into(),
             protocol: Mutex::default(),
+            holds_writer: AtomicBool::new(false),
             state: Mutex::default(),
         };
         let transport = Py::new(py, transport)?;
@@ -121,15 +125,17 @@ impl Transport {
         drop(before);
     }
 
+    /// Nothing holds the protocol up any more, if something did.
     pub fn resume_writing(&self, py: Python<'_>) -> PyResult<()> {
-        match self.protocol(py) {
+        match self.protocol(py).filter(|_| self.holds_writer.swap(false, Ordering::Relaxed)) {
             Some(protocol) => protocol.call_method0(intern!(py, "resume_writing")).map(drop),
             None => Ok(()),
         }
     }
 
+    /// The protocol is to wait; it is told once (aiohttp asserts that), though its client may fall behind while it gives way.
     pub fn pause_writing(&self, py: Python<'_>) -> PyResult<()> {
-        match self.protocol(py) {
+        match self.protocol(py).filter(|_| !self.holds_writer.swap(true, Ordering::Relaxed)) {
             Some(protocol) => protocol.call_method0(intern!(py, "pause_writing")).map(drop),
             None => Ok(()),
         }
@@ -137,15 +143,16 @@ impl Transport {
 
     /// The response is complete, or the request is: when both are, the connection is the reactor's again.
     pub fn complete(&self, py: Python<'_>) -> PyResult<()> {
-        let (exchange, is_paused, mut is_open) = {
+        let (exchange, mut is_open) = {
             let mut state = self.state();
             if !state.answered || (state.reading != Reading::Done && !state.closed) {
                 return Ok(());
             }
-            (state.active.take(), state.active.end(), !state.closed)
+            state.active.end();
+            (state.active.take(), !state.closed)
         };
         let Some(mut exchange) = exchange else { return Ok(()) };
-        if is_paused {
+        if self.holds_writer.load(Ordering::Relaxed) {
             self.resume_writing(py)?;
             is_open = self.is_open();
         }

@@ -3,6 +3,7 @@ use super::connection::{Reading, State, Transport};
 use super::outcome::Outcome;
 use super::reading;
 use pyo3::exceptions::PyRuntimeError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use tricorn_io::{Departure, Effects, Exchange, Readiness};
 use tricorn_proto::message::Framing;
@@ -66,6 +67,10 @@ pub fn after_write(slf: &Bound<'_, Transport>, outcome: Outcome) -> PyResult<()>
     match outcome {
         Outcome::Goes => Ok(()),
         Outcome::Behind => this.pause_writing(py),
+        Outcome::GivesWay => {
+            this.pause_writing(py)?;
+            this.ground.shared.call_soon(&slf.getattr(intern!(py, "_caught_up"))?, None)
+        }
         Outcome::MayRead => reading::read_soon(slf),
         Outcome::Gone => {
             this.client_left(py);

@@ -66,6 +66,12 @@ impl Transport {
         reading::read(slf)
     }
 
+    /// The loop's other callbacks had their turn.
+    fn _caught_up(&self, py: Python<'_>) -> PyResult<()> {
+        let is_stalled = self.state().active.is_stalled();
+        if is_stalled { Ok(()) } else { self.resume_writing(py) }
+    }
+
     #[pyo3(signature = (name, default = None))]
     fn get_extra_info<'py>(
         &self,

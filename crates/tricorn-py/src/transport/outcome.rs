@@ -6,6 +6,8 @@ pub enum Outcome {
     Goes,
     /// The client is too far behind.
     Behind,
+    /// Nothing had to be waited for, for long enough: the loop's other callbacks come first.
+    GivesWay,
     /// The client was told to send its body, or another protocol begins.
     MayRead,
     Gone,

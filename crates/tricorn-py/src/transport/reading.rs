@@ -6,11 +6,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::io::Write;
-use tricorn_io::{Departure, Engine, Exchange, Incoming, Read};
+use tricorn_io::{Departure, Engine, Exchange, Incoming, Read, Turn, clock};
 use tricorn_proto::message::{Framing, Known, Refusal, Version};
 
-/// Most pieces of up to 256 KiB read in a row; then others get their turn.
-const BURST: usize = 4;
 /// Most bytes read at a time of a connection that speaks another protocol.
 const PIECE: usize = 64 * 1024;
 
@@ -52,11 +50,12 @@ pub fn give(py: Python<'_>, transport: &Transport, bytes: &Bound<'_, PyBytes>) {
     }
 }
 
-/// Gives the protocol what has come, as long as it wants any.
+/// Gives the protocol what has come, as long as it wants any and for a turn at most.
 pub fn read(slf: &Bound<'_, Transport>) -> PyResult<()> {
     let (this, py) = (slf.get(), slf.py());
     let shared = &this.ground.shared;
-    for _ in 0..BURST {
+    let turn = Turn::begin(clock::now());
+    while !turn.is_over(clock::now()) {
         let (found, bytes) = {
             let mut scratch = shared.scratch();
             scratch.clear();

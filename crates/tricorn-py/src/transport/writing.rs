@@ -22,7 +22,7 @@ pub fn put(slf: &Bound<'_, Transport>, data: &Bound<'_, PyAny>) -> PyResult<()> 
         Ok(bytes) => bytes.clone(),
         Err(_) => PyBytes::new(py, &PyBuffer::<u8>::get(data)?.to_vec(py)?),
     };
-    with(slf, |engine, exchange, parser, said| {
+    with(slf, bytes.as_bytes().len(), |engine, exchange, parser, said| {
         if let Some(route) = route {
             exchange.timing.route = route;
         }
@@ -34,7 +34,7 @@ pub fn put(slf: &Bound<'_, Transport>, data: &Bound<'_, PyAny>) -> PyResult<()> 
 pub fn put_file(slf: &Bound<'_, Transport>, descriptor: RawFd, offset: u64, count: u64) -> PyResult<bool> {
     let file = tricorn_io::duplicate(descriptor).map_err(std::io::Error::from)?;
     let mut fits = false;
-    with(slf, |engine, exchange, parser, _| {
+    with(slf, 0, |engine, exchange, parser, _| {
         if !exchange.request.reply.head_sent() || !parser.skip(count) {
             return Outcome::Goes;
         }
@@ -63,7 +63,7 @@ pub fn end_response(slf: &Bound<'_, Transport>) -> PyResult<()> {
         return Ok(()); // nearly always: it was complete, and the connection is the reactor's again
     }
     let mut is_short = false;
-    with(slf, |_, exchange, parser, _| {
+    with(slf, 0, |_, exchange, parser, _| {
         if parser.lacks_bytes() {
             is_short = true;
             exchange.answered();
@@ -81,9 +81,10 @@ pub fn end_response(slf: &Bound<'_, Transport>) -> PyResult<()> {
     this.complete(py)
 }
 
-/// Works on the exchange and does what follows. The state is free meanwhile, without the exchange and its parser.
+/// Works on the exchange, with so many bytes, and does what follows. The state is free meanwhile, without the exchange and its parser.
 fn with(
     slf: &Bound<'_, Transport>,
+    bytes: usize,
     work: impl FnOnce(&Engine, &mut Exchange, &mut ResponseParser, &mut Said) -> Outcome,
 ) -> PyResult<()> {
     let this = slf.get();
@@ -110,6 +111,10 @@ fn with(
         if matches!(outcome, Outcome::Behind) {
             outcome = await_room(engine, &mut state);
         }
+    }
+    let shared = &this.ground.shared;
+    if matches!(outcome, Outcome::Goes) && shared.goes_on(bytes) && shared.gives_way() {
+        outcome = Outcome::GivesWay;
     }
     events::after_write(slf, outcome)
 }

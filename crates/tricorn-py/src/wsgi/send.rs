@@ -42,6 +42,7 @@ pub fn send_part(
     }
     match sent {
         Sent::OverMark => wait.for_room(py, engine, exchange),
-        sent => Ok(sent),
+        Sent::Accepted => wait.goes_on(py, exchange, piece.as_bytes().len()).map(|()| Sent::Accepted),
+        Sent::Gone => Ok(Sent::Gone),
     }
 }

@@ -1,9 +1,11 @@
 //! How an application's call waits for something of ours: its thread blocks, or its greenlet lets others go on.
+use crate::sync::lock;
 use pyo3::intern;
 use pyo3::prelude::*;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::Mutex;
 use tricorn_io::clock::SECOND;
-use tricorn_io::{Descriptor, Engine, Exchange, Room, Sent};
+use tricorn_io::{Descriptor, Engine, Exchange, Room, Sent, Streak, TURN};
 
 pub enum Wait {
     Thread,
@@ -11,12 +13,19 @@ pub enum Wait {
 }
 
 /// The hub, as Python has it (`tricorn.workers.green.Hub`).
-pub struct Hub(pub Py<PyAny>);
+pub struct Hub {
+    hub: Py<PyAny>,
+    streak: Mutex<Streak>,
+}
 
 impl Hub {
+    pub fn new(hub: Py<PyAny>) -> Hub {
+        Hub { hub, streak: Mutex::default() }
+    }
+
     /// Something that a greenlet can `wait` for and another `set`.
     pub fn event<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.0.bind(py).call_method0(intern!(py, "event"))
+        self.hub.bind(py).call_method0(intern!(py, "event"))
     }
 
     fn for_room(&self, py: Python<'_>, engine: &Engine, exchange: &mut Exchange) -> PyResult<Sent> {
@@ -31,17 +40,30 @@ impl Hub {
 
     pub fn wait_readable(&self, py: Python<'_>, socket: BorrowedFd<'_>, nanos: u64) -> PyResult<()> {
         let arguments = (socket.as_raw_fd(), nanos as f64 / SECOND as f64);
-        self.0.bind(py).call_method1(intern!(py, "wait_readable"), arguments).map(drop)
+        self.hub.bind(py).call_method1(intern!(py, "wait_readable"), arguments).map(drop)
     }
 
     fn wait_writable(&self, py: Python<'_>, exchange: &Exchange, nanos: u64) -> PyResult<()> {
         let Descriptor::Own(socket) = exchange.lane.descriptor();
         let arguments = (socket.as_raw_fd(), nanos as f64 / SECOND as f64);
-        self.0.bind(py).call_method1(intern!(py, "wait_writable"), arguments).map(drop)
+        self.hub.bind(py).call_method1(intern!(py, "wait_writable"), arguments).map(drop)
     }
 }
 
 impl Wait {
+    /// So many bytes were sent or read without a wait: under a hub, whose greenlets run until they wait, others have their turn now and then.
+    /// Raises what is thrown into the greenlet meanwhile.
+    #[inline]
+    pub fn goes_on(&self, py: Python<'_>, exchange: &Exchange, bytes: usize) -> PyResult<()> {
+        let Wait::Hub(hub) = self else { return Ok(()) };
+        let gives_way = {
+            let mut streak = lock(&hub.streak);
+            streak.goes_on(bytes);
+            streak.gives_way()
+        };
+        if gives_way { hub.wait_writable(py, exchange, TURN) } else { Ok(()) }
+    }
+
     /// Waits until there is room for the next piece, with the client or on disk, or the client is given up. Raises what is
     /// thrown into the greenlet meanwhile.
     pub fn for_room(&self, py: Python<'_>, engine: &Engine, exchange: &mut Exchange) -> PyResult<Sent> {

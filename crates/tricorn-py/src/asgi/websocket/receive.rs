@@ -1,4 +1,6 @@
 //! `receive`: connect, the messages, disconnect.
+//!
+//! A client that sends without pause always has a message there: the task gives the loop to others after a turn (`Streak`).
 use super::events::{connect, disconnect, event};
 use super::socket::{ABNORMAL, Phase, Socket};
 use crate::loops::{AfterTurn, Awaited, LoopFuture, Poll, Ready, Wait};
@@ -32,6 +34,9 @@ struct Receive {
 impl Awaited for Receive {
     fn poll(&self, py: Python<'_>) -> PyResult<Poll> {
         let socket = self.socket.bind(py);
+        if socket.get().ground.shared.gives_way() {
+            return Ok(Poll::Turn);
+        }
         if let Some(event) = next(socket)? {
             return Ok(Poll::Ready(event));
         }
@@ -65,14 +70,21 @@ fn next(socket: &Bound<'_, Socket>) -> PyResult<Option<Py<PyAny>>> {
         drop(state);
         return connect(py).map(Some);
     }
+    let shared = &socket.get().ground.shared;
+    if shared.is_interrupted() {
+        return Ok(None);
+    }
     if let Some(link) = &mut state.link
         && let Some(message) = link.take()
     {
         let wants_more = link.wants_more();
         drop(state);
+        let mut read = 0;
         if wants_more {
-            Socket::with(socket, |desk, link| link.go_on(desk, |kind, data| event(py, kind, data)))?;
+            let more = Socket::with(socket, |desk, link| link.go_on(desk, |kind, data| event(py, kind, data)))?;
+            read = more.unwrap_or(0);
         }
+        shared.goes_on(read);
         return message.map(Some).ok_or_else(|| PyMemoryError::new_err("a WebSocket message"));
     }
     let is_refused = state.phase == Phase::Closed && state.link.is_none();

@@ -4,7 +4,7 @@ use super::super::ground::Ground;
 use super::room::ForRoom;
 use super::socket::{Link, NORMAL, Phase, Socket};
 use super::{deny, events};
-use crate::loops::Done;
+use crate::loops::{AfterTurn, Done};
 use crate::pieces::{self, Piece};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -83,19 +83,20 @@ fn message(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py
     let py = socket.py();
     let text = event.get_item(intern!(py, "text"))?.filter(|text| !text.is_none());
     let bytes = event.get_item(intern!(py, "bytes"))?.filter(|bytes| !bytes.is_none());
-    let outcome = match (text, bytes) {
+    let (outcome, length) = match (text, bytes) {
         (Some(text), None) => {
             let text = text
                 .cast_into::<PyString>()
                 .map_err(|error| wrong(&error.into_inner(), "the 'text' of 'websocket.send'", "a str"))?;
             let data = text.to_str()?.as_bytes();
             let keep = || pieces::kept_text(&text);
-            Socket::with(socket, |desk, link| link.send(desk, Kind::Text, data, keep))?
+            (Socket::with(socket, |desk, link| link.send(desk, Kind::Text, data, keep))?, data.len())
         }
         (None, Some(bytes)) => {
             let bytes = bytes_of(&bytes)?;
             let keep = || Piece::all(&bytes).kept();
-            Socket::with(socket, |desk, link| link.send(desk, Kind::Binary, bytes.as_bytes(), keep))?
+            let data = bytes.as_bytes();
+            (Socket::with(socket, |desk, link| link.send(desk, Kind::Binary, data, keep))?, data.len())
         }
         (None, None) => return Err(PyValueError::new_err("'websocket.send' has neither 'text' nor 'bytes'")),
         (Some(_), Some(_)) => return Err(PyValueError::new_err("'websocket.send' has both 'text' and 'bytes'")),
@@ -103,7 +104,8 @@ fn message(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py
     match outcome {
         Some(Ok(Sent::Accepted)) => {
             Socket::see_to_held(socket)?;
-            Done::get(py)
+            let shared = &socket.get().ground.shared;
+            if shared.goes_on(length) && shared.gives_way() { AfterTurn::nothing(py) } else { Done::get(py) }
         }
         Some(Ok(Sent::OverMark)) => ForRoom::wait(socket),
         Some(Ok(Sent::Gone) | Err(Unsendable::Closing)) | None => socket.get().disconnected(py),
