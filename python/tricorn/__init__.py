@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from tricorn.embedded import serve_async
     from tricorn.errors import RequestCancelled, RequestTimeout
     from tricorn.offloading import offload
+    from tricorn.shutdown import leaving
 
-__all__ = ["RequestCancelled", "RequestTimeout", "__version__", "offload", "run", "serve_async"]
+__all__ = ["RequestCancelled", "RequestTimeout", "__version__", "leaving", "offload", "run", "serve_async"]
 
 __version__ = "0.1.0"
 
@@ -21,6 +22,10 @@ def __getattr__(name: str) -> object:
         from tricorn import errors
 
         return getattr(errors, name)
+    if name == "leaving":
+        from tricorn.shutdown import leaving
+
+        return leaving
     if name == "offload":
         from tricorn.offloading import offload
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
+from tricorn.shutdown import NOTICE
 from tricorn.unpatched import os, signal
 from tricorn.workers import watch
 
@@ -45,6 +46,15 @@ class Handlers:
         self._core = core
         self._has_ended_calls = False
 
+    @property
+    def should_exit(self) -> bool:
+        """Whether the worker leaves, by uvicorn's name.
+
+        Libraries look for it at the object whose bound method handles TERM: sse-starlette ends its streams by it, and
+        with it MCP's SDK.
+        """
+        return self._worker.leaving
+
     def listen(self, theirs: Container[int] = ()) -> None:
         """For all signals but those of which a class of the user's has handlers."""
         from tricorn.workers import native
@@ -73,15 +83,19 @@ class Handlers:
         """What the worker's class does on a signal, which mostly comes back here."""
         getattr(self._worker, METHODS[signal.Signals(number)])(number, frame)
 
-    def drain(self) -> None:
+    def _leave(self) -> None:
         self._worker.leaving = True
+        NOTICE.announce()
+
+    def drain(self) -> None:
+        self._leave()
         self._worker.refuse_newcomers()
         self._core.drain()
         self._worker.told_to_leave()
 
     def stop(self, frame: FrameType | None) -> None:
         worker = self._worker
-        worker.leaving = True
+        self._leave()
         if worker.quick:
             self._core.stop()
         else:
@@ -134,7 +148,7 @@ class Handlers:
         import traceback
 
         worker = self._worker
-        worker.leaving = True
+        self._leave()
         worker.aborted = True
         try:
             worker.cfg.worker_abort(worker)

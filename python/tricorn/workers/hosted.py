@@ -20,6 +20,7 @@ from tricorn.config.resolve import Raw
 from tricorn.config.settings.processes import HOSTED
 from tricorn.errors import ConfigError, ExitCode
 from tricorn.metrics.scoreboard import Scoreboard
+from tricorn.shutdown import NOTICE
 from tricorn.unpatched import os, signal, socket, time
 from tricorn.workers import originals
 from tricorn.workers.base import NOT_LOADED, Tmp, Worker
@@ -168,6 +169,7 @@ class Front(Worker):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.leaving = True
+        NOTICE.announce()
         self.refuse_newcomers()
         if self.spec.config.reload:
             self._tell(Parted())  # its idle connections are its own affair
@@ -175,6 +177,7 @@ class Front(Worker):
 
     def handle_quit(self, sig: int, frame: FrameType | None) -> None:
         self.leaving = self.quick = True
+        NOTICE.announce()
         super().handle_quit(sig, frame)
 
     def handle_abort(self, sig: int, frame: FrameType | None) -> None:

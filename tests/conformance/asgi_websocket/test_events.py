@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.asgi3.play import NOTICE
 from tests.conformance.rfc6455.conftest import Open
 from tests.conftest import Pool
 from tests.harness import Server, Wire, until
@@ -20,7 +21,7 @@ def scope_of(server: Server, target: str, *fields: tuple[str, str]) -> dict[str,
     with Frames(server.address, target, *fields) as socket:
         told = socket.message()
         assert isinstance(told, str)
-        scope: dict[str, Any] = ast.literal_eval(told)
+        scope: dict[str, Any] = ast.literal_eval(told.replace(NOTICE, "None"))
         return scope
 
 

@@ -87,6 +87,8 @@ impl Template {
 /// Makes scopes; one per loop.
 pub struct Maker {
     keys: Keys,
+    /// `extensions["tricorn"]` without what each request has of its own.
+    ours: Py<PyDict>,
     http: Template,
     websocket: Template,
     state: Option<Py<PyDict>>,
@@ -146,6 +148,9 @@ impl Maker {
         websocket.del_item("method")?;
         websocket.set_item("type", "websocket")?;
         websocket.set_item("scheme", "ws")?;
+        let ours = PyDict::new(py);
+        ours.set_item("leaving", py.import("tricorn.shutdown")?.getattr("NOTICE")?)?;
+        ours.set_item(&keys.queue_time, py.None())?;
         let mut of_http = vec!["http.response.early_hint", "http.response.trailers"];
         if pathsend {
             of_http.push("http.response.pathsend");
@@ -153,6 +158,7 @@ impl Maker {
         Ok(Maker {
             http: Template::new(&http, &keys, HTTP_SPEC, &of_http)?,
             websocket: Template::new(&websocket, &keys, WEBSOCKET_SPEC, &["websocket.http.response"])?,
+            ours: ours.unbind(),
             keys,
             state,
             root: root.to_owned(),
@@ -256,7 +262,8 @@ impl Maker {
         Ok(())
     }
 
-    /// `extensions["tricorn"]`: seconds that the request has waited, its id, and what a balancer has announced.
+    /// `extensions["tricorn"]`: the notice that the worker leaves, seconds that the request has waited, its id, and what a
+    /// balancer has announced.
     fn tell_of_us(
         &self,
         extensions: &Bound<'_, PyDict>,
@@ -265,7 +272,7 @@ impl Maker {
         announced: Option<&Announced>,
     ) -> PyResult<()> {
         let py = extensions.py();
-        let ours = PyDict::new(py);
+        let ours = self.ours.bind(py).copy()?;
         put(&ours, &self.keys.queue_time, &PyFloat::new(py, queued as f64 / 1e9))?;
         if !id.is_empty() {
             put(&ours, &self.keys.request_id, &latin1(py, id)?)?;
