@@ -85,6 +85,30 @@ def test_on_an_event_loop_it_is_a_note_with_what_to_use_instead(tmp_path: Path) 
     assert "asyncpg" in finding["cure"]
 
 
+def test_djangos_views_without_async_under_asgi(tmp_path: Path) -> None:
+    needs("django")
+    source = """
+from django.conf import settings
+settings.configure(ROOT_URLCONF=__name__, SECRET_KEY="x")
+import django
+django.setup()
+from django.urls import include, path
+from django.views import View
+def plain(request): ...
+async def quick(request): ...
+class Page(View):
+    def get(self, request): ...
+urlpatterns = [path("a", plain), path("b", quick), path("c/", include([path("d", Page.as_view())]))]
+"""
+    app = "from django.core.asgi import get_asgi_application\napplication = get_asgi_application()\n"
+    status, (found,) = findings(tmp_path, "-k", "asgi", source=source, app=app)
+    assert (status, found["id"], found["severity"]) == (0, "django-under-asgi", "note")
+    assert found["text"].startswith("2 of 3 views of Django are functions without async")
+    assert "-k gthread" in found["cure"]
+    app = "from django.core.wsgi import get_wsgi_application\napplication = get_wsgi_application()\n"
+    assert findings(tmp_path, "-k", "gthread", source=source, app=app) == (0, [])
+
+
 def test_modules_that_are_imported_too_early(tmp_path: Path) -> None:
     needs("gevent")
     (tmp_path / "held.py").write_text("import threading\nlock = threading.Lock()\nlock.acquire()\n")

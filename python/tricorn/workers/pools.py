@@ -170,6 +170,15 @@ POOLS = (
         "loop a larger one: loop.set_default_executor(ThreadPoolExecutor(…)).",
     ),
     Pool(
+        "asgiref",
+        "asgiref's one thread (of sync_to_async, and of Channels' consumers without async)",
+        "threads",
+        (Site("asgiref/sync.py", "__call__"),),
+        "All calls by sync_to_async share it, unless Django's own handler has made the request's context: in Channels' "
+        "consumers, and where another framework calls Django. Pass thread_sensitive=False where a function may run in "
+        "any thread, await what can be awaited, or have Django answer these requests under -k gthread.",
+    ),
+    Pool(
         "gevent",
         "the thread pool of gevent's hub",
         "threads",
@@ -197,4 +206,4 @@ def sites() -> list[tuple[str, str, str, str, str]]:
     ]
 
 
-ASKED = ("executor",)
+ASKED = ("executor", "asgiref")

@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from tricorn.workers.pools import BY_NAME, POOLS, Pool, Site
+from tricorn.workers.pools import ASKED, POOLS, Pool, Site
 from tricorn.workers.waiting import frames_of
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ Frame = tuple[str, int, str]
 Wait = tuple[str, str, Frame, "Frame | None"]
 """The pool's name and size, the frame of the library, and the innermost one of the application."""
 
+Call = tuple[int, Any]
+"""In a thread: where it stands in what was found, and its executor."""
+
 MOST_CODES = 4096
 _INSTALLED = ("/lib/python3.", "/lib64/python3.", "-packages/")
 
@@ -28,7 +31,7 @@ def roll(places: Sequence[int], calls: Sequence[tuple[int, object]]) -> list[tup
     """The requests at these places, the oldest first: which pool each waits for. None: it is elsewhere."""
     stacks = dict(frames_of(set(places), calls))
     found: list[tuple[int, Wait | None]] = []
-    in_threads: list[int] = []
+    in_threads: list[Call] = []
     sizes: dict[int, str] = {}
     for place in places:
         if place not in stacks:
@@ -39,8 +42,8 @@ def roll(places: Sequence[int], calls: Sequence[tuple[int, object]]) -> list[tup
             found.append((place, None))
             continue
         pool, index = at
-        if pool is EXECUTOR:
-            in_threads.append(len(found))
+        if pool.name in ASKED:
+            in_threads.append((len(found), _executor_of(pool, frames[index])))
         line = next((_plain(each) for each in frames[index:] if _is_application(each)), None)
         found.append((place, (pool.name, _size(pool, frames[index], sizes), _plain(frames[index]), line)))
     _forget_those_that_run(found, in_threads)
@@ -90,22 +93,30 @@ def _size(pool: Pool, frame: FrameType, sizes: dict[int, str]) -> str:
     return sizes.get(id(it), "")
 
 
-def _forget_those_that_run(found: list[tuple[int, Wait | None]], indices: Sequence[int]) -> None:
-    """Calls in the executor are at the same place whether they run or wait for a thread: the last ones wait."""
-    if not indices:
-        return
-    import asyncio
+def _executor_of(pool: Pool, frame: FrameType) -> Any:
+    """The executor that a call of this frame is in; None: it is not told, as by uvloop."""
+    with suppress(Exception):
+        if pool.name == "asgiref":
+            return frame.f_locals["executor"]
+        import asyncio
 
-    waiting, size = 0, ""
-    with suppress(Exception):  # uvloop does not tell its executor
-        executor: Any = asyncio.get_running_loop()._default_executor  # type: ignore[attr-defined]
-        waiting, size = executor._work_queue.qsize(), f"{executor._max_workers} threads"
-    for index in indices[: len(indices) - min(waiting, len(indices))]:
-        found[index] = found[index][0], None
-    for index in indices[len(indices) - min(waiting, len(indices)) :]:
-        place, wait = found[index]
-        if wait is not None:
-            found[index] = place, (wait[0], size, *wait[2:])
+        return asyncio.get_running_loop()._default_executor  # type: ignore[attr-defined]
+    return None
+
+
+def _forget_those_that_run(found: list[tuple[int, Wait | None]], calls: Sequence[Call]) -> None:
+    """Calls in an executor are at the same place whether they run or wait for a thread: the last ones wait."""
+    for executor in {id(executor): executor for _, executor in calls}.values():
+        indices = [index for index, own in calls if own is executor]
+        waiting, size = 0, ""
+        with suppress(Exception):
+            waiting, size = executor._work_queue.qsize(), f"{executor._max_workers} threads"
+        for index in indices[: len(indices) - min(waiting, len(indices))]:
+            found[index] = found[index][0], None
+        for index in indices[len(indices) - min(waiting, len(indices)) :]:
+            place, wait = found[index]
+            if wait is not None:
+                found[index] = place, (wait[0], size, *wait[2:])
 
 
 def _plain(frame: FrameType) -> Frame:
@@ -115,6 +126,3 @@ def _plain(frame: FrameType) -> Frame:
 def _is_application(frame: FrameType) -> bool:
     path = frame.f_code.co_filename
     return not path.startswith("<") and not any(part in path for part in _INSTALLED)
-
-
-EXECUTOR = BY_NAME["executor"]

@@ -194,6 +194,12 @@ async def executor() -> None:
     await asyncio.to_thread(OPEN.wait, LIMIT)
 
 
+async def asgiref() -> None:
+    from asgiref.sync import sync_to_async
+
+    await sync_to_async(OPEN.wait)(LIMIT)
+
+
 EXECUTORS: list[Any] = []
 
 

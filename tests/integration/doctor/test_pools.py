@@ -28,7 +28,7 @@ doctor_threshold = 0.02
 NAMES = {"gthread": "wsgi", "gevent": "wsgi", "eventlet": "wsgi", "asgi": "asgi", "tornado": "tornado()"}
 NAMES["aiohttp"] = "aiohttp_application()"
 THREADS = ("sqlalchemy", "psycopg", "urllib3", "httpx", "redis")
-TASKS = ("async_sqlalchemy", "async_psycopg", "async_httpx", "aiohttp", "async_redis", "anyio", "executor")
+TASKS = ("async_sqlalchemy", "async_psycopg", "async_httpx", "aiohttp", "async_redis", "anyio", "executor", "asgiref")
 CASES = {
     "gthread": THREADS,
     "gevent": (*THREADS, "gevent"),
@@ -48,6 +48,7 @@ WORDS = {
     "aiohttp": "the connector of aiohttp's client",
     "anyio": "anyio's limiter of threads",
     "executor": "the default executor of asyncio",
+    "asgiref": "asgiref's one thread",
 }
 LINE = (
     r"\[WARNING\] Requests of worker \(pid:(\d+)\), {name}, (have|had) waited for room in a pool for ([\d.]+) s\. "
@@ -140,9 +141,9 @@ def waits_for(server: Site, worker_class: str, case: str) -> None:
     assert f"pooled.py:{line_of(case)} in {case}" in said, said
     assert " POOL_WAIT. " in said, said
     assert "docs/DOCTOR.md#pool_wait" in said, said
-    if worker_class != "gthread" and plain not in ("gevent", "executor"):
+    if worker_class != "gthread" and plain not in ("gevent", "executor", "asgiref"):
         assert re.search(r"which has 1 (connections|threads)", said), said
-    if plain in ("executor", "gevent"):
+    if plain in ("executor", "asgiref", "gevent"):
         assert "which has 1 threads" in said, said
     # Its end is told, too.
     server.log.wait(pattern.replace("(have|had)", "(had)"))
@@ -153,6 +154,6 @@ def line_of(case: str) -> int:
     lines = SOURCE.read_text().splitlines()
     (first,) = (number for number, line in enumerate(lines, 1) if re.match(rf"(async )?def {case}\(", line))
     waits = re.compile(
-        r"closing\(|\.connection\(\)|urlopen|\.stream\(|get_connection|apply\(|\.get\(f|run_sync|to_thread\(|connect\(\)"
+        r"closing\(|\.connection\(\)|urlopen|\.stream\(|get_connection|apply\(|\.get\(f|run_sync|sync_to_async|to_thread\(|connect\(\)"
     )
     return next(number for number in range(first, first + 20) if waits.search(lines[number - 1]))

@@ -43,6 +43,34 @@ def test_of_calls_in_threads_those_wait_that_have_no_thread() -> None:
     assert line[2] == "in_thread"
 
 
+def test_calls_of_sync_to_async_share_one_thread_where_no_context_of_a_request_is() -> None:
+    from asgiref.sync import ThreadSensitiveContext, sync_to_async
+
+    event = Event()
+
+    async def shares() -> None:
+        await sync_to_async(event.wait)()
+
+    async def has_its_own() -> None:  # as in Django's own handler
+        async with ThreadSensitiveContext():
+            await sync_to_async(event.wait)()
+
+    async def run() -> list[tuple[int, Any]]:
+        tasks = [asyncio.ensure_future(each()) for each in (shares, has_its_own) for _ in range(3)]
+        await asyncio.sleep(0)
+        found = roll(range(6), list(enumerate(tasks)))
+        event.set()
+        await asyncio.gather(*tasks)
+        return found
+
+    found = asyncio.run(run())
+    assert [wait is not None for _, wait in found] == [False, True, True, False, False, False]
+    pool, size, _, line = found[1][1]
+    assert (pool, size) == ("asgiref", "1 threads")
+    assert line is not None
+    assert line[2] == "shares"
+
+
 def test_functions_that_sqlalchemy_runs_in_a_greenlet_of_the_task_are_seen() -> None:
     from sqlalchemy.pool import AsyncAdaptedQueuePool
     from sqlalchemy.util import greenlet_spawn
@@ -81,5 +109,5 @@ def test_the_table_has_a_cure_and_a_place_for_each_pool() -> None:
         assert pool.cure.endswith("."), pool.name
         assert pool.sites, pool.name
     told = sites()
-    assert {name for name, *_ in told} == set(BY_NAME) - {"executor"}
+    assert {name for name, *_ in told} == set(BY_NAME) - {"executor", "asgiref"}
     assert all(isinstance(part, str) for site in told for part in site)

@@ -5,13 +5,14 @@ libraries    drivers that block this class; modules that were imported too early
 resources    processors, cgroup quotas, descriptors
 preload      threads that a fork leaves behind
 databases    connections that may be asked for, and what the databases take
+django       views without `async` under ASGI
 finding      one thing that was found, and what to do
 report       text and JSON
 """
 
 from __future__ import annotations
 
-from tricorn.doctor.check import databases, libraries, preload, resources
+from tricorn.doctor.check import databases, django, libraries, preload, resources
 from tricorn.doctor.check.finding import Finding
 from tricorn.doctor.check.scene import Scene
 
@@ -23,5 +24,6 @@ def examine(scene: Scene, *, connect: bool) -> list[Finding]:
         *preload.examine(scene),
         *databases.examine(scene, connect=connect),
         *resources.examine(scene),
+        *django.examine(scene),
     ]
     return sorted(found, key=lambda finding: finding.severity.rank)
