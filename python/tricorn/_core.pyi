@@ -550,6 +550,13 @@ class Core:
         Idle connections are closed after a moment in which a request already on its way is still answered.
         """
 
+    def close_streams(self, lead: float, spread: float, rest: float) -> None:
+        """Has calls on threads and greenlets end their streams at their next piece. Callable in a signal handler.
+
+        Event streams whose clients come again end when `lead` seconds are over, one after another within `spread`
+        seconds; other responses without a length when `rest` seconds are over.
+        """
+
     def stop(self) -> None:
         """Lets `serve` return as soon as running application calls do; connections are closed."""
 
@@ -627,7 +634,7 @@ class AsgiGateway:
         state: dict[str, Any] | None = None,
         root_path: str = "",
         disconnect_grace: float = 0.0,
-        cancels_all: bool = False,
+        grace_is_given: bool = False,
         pathsend: bool = False,
         websocket_max_message_size: int = ...,
         websocket_ping_interval: float = 20.0,
@@ -675,6 +682,9 @@ class Call:
     def hung_up(self) -> None:
         """The core's own."""
 
+    def closed(self) -> None:
+        """The core's own."""
+
 @final
 class CallGateway:
     """How a server that is made of Python classes is called.
@@ -700,6 +710,7 @@ class CallGateway:
         leave: Callable[[int], int] | None = None,
         dismiss: Callable[[int], object] | None = None,
         disconnect_grace: float = 0.0,
+        grace_is_given: bool = False,
     ) -> CallGateway: ...
 
 @final
@@ -716,6 +727,7 @@ class TransportGateway:
         before: Callable[..., Any] | None = None,
         after: Callable[..., Any] | None = None,
         disconnect_grace: float = 3.0,
+        grace_is_given: bool = False,
     ) -> TransportGateway:
         """`on_leave` is called once, when the worker leaves. `before(scope)` and `after(scope, token, status, headers,
         sent, micros)` are called around each request, as of ASGI."""
@@ -825,13 +837,23 @@ class LoopServer:
         """Cancels every call that has not ended."""
 
     def leave(self, code: int) -> int:
-        """WebSockets are to end with this close code: those that open from now on at once, the others by `dismiss`.
+        """WebSockets, with this close code, and event streams are to end: the first so many when `dismiss` is called.
 
-        Returns how many others there are.
+        WebSockets that open from now on end at once, and event streams behind the others. Returns how many others there
+        are.
         """
 
     def dismiss(self, most: int) -> None:
         """Tells so many of them, the oldest first."""
+
+    def last_call(self) -> None:
+        """Tells all responses to end that are under way and have no length."""
+
+    def enforce(self, at_once: bool = False) -> None:
+        """Ends responses that were told to end and have had their time, or that have none."""
+
+    def closed(self) -> tuple[int, int]:
+        """How many responses were told to end, and how many of them did not in time."""
 
     def close(self) -> None:
         """After `done`, or in its place: raises what ended the service."""

@@ -110,7 +110,7 @@ def test_a_client_of_others_is_told_why(pool: Pool) -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 1001), (signal.SIGHUP, 1012)])
 def test_leaving(number: signal.Signals, code: int) -> None:
     """The client is told, and the application; messages that had come are answered as far as they were."""
-    with Server(APP, worker_class="asgi", graceful_timeout=10, websocket_drain=0.5) as server:
+    with Server(APP, worker_class="asgi", graceful_timeout=10, stream_drain=0.5) as server:
         with ExitStack() as stack:
             sockets = [stack.enter_context(Frames(server.address, f"/echo?name=left-{index}")) for index in range(5)]
             for socket in sockets:

@@ -33,8 +33,16 @@ pub struct Active {
     /// The client is too far behind to be sent more.
     stall: Option<Patience>,
     half_close: HalfClose,
-    /// Nanoseconds between a client's half-close and the end of its request.
-    grace: u64,
+    grace: Grace,
+}
+
+/// What a client may expect that has closed its sending side.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Grace {
+    /// Nanoseconds until the end of its request.
+    pub nanos: u64,
+    /// It holds for those too who read an event stream. They have left otherwise: browsers and HTTP clients close both sides.
+    pub for_events: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -84,9 +92,8 @@ pub enum Read {
 }
 
 impl Active {
-    /// `grace`: nanoseconds between a client's half-close and the end of its request.
     #[inline]
-    pub fn new(exchange: Box<Exchange>, grace: u64) -> Active {
+    pub fn new(exchange: Box<Exchange>, grace: Grace) -> Active {
         Active { exchange: Some(exchange), grace, ..Active::default() }
     }
 
@@ -130,11 +137,15 @@ impl Active {
         let Some(exchange) = &mut self.exchange else { return effects };
         let is_tunnel = exchange.lane.has_switched();
         let due = if readiness.expired { engine.take_due(exchange) } else { Due::default() };
-        if readiness.broken {
+        let has_left = readiness.hangup && !is_tunnel && exchange.streams_events() && !self.grace.for_events;
+        if readiness.broken || has_left {
             exchange.client_left();
             effects.departure = Some(Departure::Broken);
         } else if readiness.hangup && !is_tunnel {
             effects.departure = self.half_closed(engine);
+        }
+        if due.has(Timer::Ping) && self.ping(engine) == Sent::Gone {
+            effects.departure = Some(Departure::Broken);
         }
         if due.has(Timer::HalfClose) {
             effects.departure = effects.departure.max(self.grace_is_over(engine));
@@ -180,7 +191,7 @@ impl Active {
             return departure; // it has begun before
         }
         self.half_close = HalfClose::HalfClosed;
-        if self.grace == 0 {
+        if self.grace.nanos == 0 {
             return Departure::Overdue;
         }
         self.arm_grace(engine);
@@ -189,16 +200,38 @@ impl Active {
 
     /// Begins the grace again. Whether there is one.
     pub fn renew_grace(&mut self, engine: &Engine) -> bool {
-        if self.grace > 0 {
+        if self.grace.nanos > 0 {
             self.arm_grace(engine);
         }
-        self.grace > 0
+        self.grace.nanos > 0
     }
 
     fn arm_grace(&mut self, engine: &Engine) {
         if let Some(exchange) = &mut self.exchange {
-            engine.set_timer(exchange, Timer::HalfClose, clock::now().saturating_add(self.grace));
+            engine.set_timer(exchange, Timer::HalfClose, clock::now().saturating_add(self.grace.nanos));
         }
+    }
+
+    /// A piece of the response was written: if it is an event stream, its silence begins.
+    #[inline]
+    pub fn wrote(&mut self, engine: &Engine) {
+        let interval = engine.config().sse_ping;
+        if interval > 0
+            && let Some(exchange) = self.exchange.as_mut().filter(|exchange| exchange.streams_events())
+        {
+            engine.set_timer(exchange, Timer::Ping, clock::now().saturating_add(interval));
+        }
+    }
+
+    /// The event stream was silent for as long as it may be.
+    fn ping(&mut self, engine: &Engine) -> Sent {
+        let is_behind = self.stall.is_some();
+        let sent = match &mut self.exchange {
+            Some(exchange) if !is_behind => exchange.ping_events(),
+            _ => Sent::Accepted,
+        };
+        self.wrote(engine);
+        sent
     }
 
     /// What came of the body with the head, at its first call.

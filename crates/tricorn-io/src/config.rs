@@ -47,6 +47,10 @@ pub struct Config {
     pub body_min_rate: u64,
     /// Time in which a client must take some of the response that waits for it.
     pub write_timeout: u64,
+    /// How long an event stream may be silent before it gets a comment; 0: as long as it likes.
+    pub sse_ping: u64,
+    /// Event streams that the server ends tell clients to wait between so many milliseconds and so many.
+    pub sse_retry: Option<(u32, u32)>,
     /// Most bytes of one request body in memory; more goes to an unlinked temporary file.
     pub body_buffer_size: usize,
     /// Most bytes of all request bodies in memory; beyond it new bodies go to disk at once.

@@ -42,7 +42,7 @@ mod waiting;
 mod websocket;
 
 pub use access_log::AccessLog;
-pub use active::{Active, Departure, Effects, Read};
+pub use active::{Active, Departure, Effects, Grace, Read};
 pub use collectors::{Address, Policy, Relay, Socket};
 pub use config::{
     Allocate, BodyBuffer, Config, Door, Failpoint, MaxConcurrency, ProxyProtocol, QueueOrder, Received, TlsDoors,

@@ -16,7 +16,7 @@ use crate::tls::Facts;
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::io::{self, Errno, IoSlice};
-use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
+use rustix::net::{RecvFlags, Shutdown, recv, shutdown, sockopt};
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -134,6 +134,12 @@ impl Stream {
         };
         *left -= count as u64;
         Ok(count)
+    }
+
+    /// Holds back what is sent from now on until [`Stream::end_sending`]: its last bytes and the end are one segment. Of no effect
+    /// on a unix socket.
+    pub fn hold_until_end(&self) {
+        let _ = sockopt::set_tcp_cork(&self.socket, true);
     }
 
     /// Nothing more is sent; the client sees the end.

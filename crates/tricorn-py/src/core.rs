@@ -1,5 +1,6 @@
 //! `Core`: the engine as Python sees it, and the loop of an app thread.
 use crate::doors;
+use crate::given::nanoseconds;
 use crate::late::{self, Errors, Thread};
 use crate::logs;
 use crate::memory::{ledger_of, memory, routes_of};
@@ -184,6 +185,12 @@ impl Core {
     /// Accepts nothing more, closes idle connections, finishes running and read requests, then lets `serve` return.
     fn drain(&self, py: Python<'_>) {
         py.detach(|| self.engine.drain());
+    }
+
+    /// Has calls on threads and greenlets end their streams at their next piece: those whose clients come again when `lead` seconds
+    /// are over, one after another within `spread` seconds, others when `rest` seconds are over. Callable in a signal handler.
+    fn close_streams(&self, lead: f64, spread: f64, rest: f64) {
+        self.engine.close_streams(nanoseconds(lead), nanoseconds(spread), nanoseconds(rest));
     }
 
     /// Lets `serve` return as soon as running application calls do; connections are closed.

@@ -42,6 +42,6 @@ impl<'a, 'py> Options<'a, 'py> {
     }
 }
 
-fn nanoseconds(seconds: f64) -> u64 {
+pub fn nanoseconds(seconds: f64) -> u64 {
     (seconds.max(0.0) * SECOND as f64) as u64
 }

@@ -87,8 +87,8 @@ impl LoopServer {
         self.gateway.cancel_all(py)
     }
 
-    /// WebSockets are to end with this close code: those that open from now on are told at once, the others by `dismiss`. How
-    /// many of these there are.
+    /// WebSockets and event streams are to end, WebSockets with this close code: those that open from now on are told at once,
+    /// the others by `dismiss`. How many of these there are.
     fn leave(&self, py: Python<'_>, code: u16) -> PyResult<usize> {
         self.gateway.leave(py, code)
     }
@@ -96,6 +96,22 @@ impl LoopServer {
     /// Tells so many of them, the oldest first.
     fn dismiss(&self, py: Python<'_>, most: usize) -> PyResult<()> {
         self.gateway.dismiss(py, most)
+    }
+
+    /// Tells all responses to end that are under way and have no length.
+    fn last_call(&self, py: Python<'_>) -> PyResult<()> {
+        self.gateway.last_call(py)
+    }
+
+    /// Ends responses that were told to end and have had their time, or that have none.
+    #[pyo3(signature = (at_once = false))]
+    fn enforce(&self, py: Python<'_>, at_once: bool) -> PyResult<()> {
+        self.gateway.enforce(py, at_once)
+    }
+
+    /// How many responses were told to end, and how many of them did not in time.
+    fn closed(&self) -> (usize, usize) {
+        self.gateway.closed()
     }
 
     /// Does what there is to do; called in the loop whenever a descriptor is readable.

@@ -41,6 +41,8 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         body_timeout: options.seconds("body_timeout")?,
         body_min_rate: options.get("body_min_rate")?,
         write_timeout: options.seconds("write_timeout")?,
+        sse_ping: options.optional_seconds("sse_ping")?,
+        sse_retry: options.optional("sse_retry")?,
         body_buffer_size: options.get("body_buffer_size")?,
         body_buffer_total: options.get("body_buffer_total")?,
         response_buffering: options.optional("response_buffering")?,

@@ -114,6 +114,38 @@ class Seconds(Record):
         return value
 
 
+class Milliseconds(Record):
+    """A range such as `500-3000`, or one number; nothing, if the setting is off."""
+
+    metavar: str = "MIN-MAX"
+
+    def parse(self, raw: object) -> str | None:
+        if raw is None or raw == "":
+            return None
+        least, dash, most = str(raw).partition("-")
+        try:
+            bounds = _integer(least), _integer(most if dash else least)
+        except Malformed:
+            raise Malformed("expected milliseconds such as 500-3000 or 1000") from None
+        for bound in bounds:
+            _check_range(bound, 0, HOUR)
+        if bounds[0] > bounds[1]:
+            raise Refused("expected the shorter time first, as in 500-3000")
+        return f"{bounds[0]}-{bounds[1]}" if dash else f"{bounds[0]}"
+
+
+def milliseconds(text: str | None) -> tuple[int, int] | None:
+    """The bounds of a value of `Milliseconds`."""
+    if text is None:
+        return None
+    least, dash, most = text.partition("-")
+    return int(least), int(most if dash else least)
+
+
+HOUR = 3_600_000
+"""In milliseconds: longer than any client should wait before it comes again."""
+
+
 class Bytes(Record):
     """A number of bytes, or one with a suffix: 512K, 2M, 1G (powers of 1024)."""
 

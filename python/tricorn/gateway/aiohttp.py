@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from tricorn.gateway.reports import to_log
+from tricorn.shutdown import NOTICE
 
 if TYPE_CHECKING:
     import asyncio
@@ -65,7 +66,14 @@ class Handler(web.RequestHandler):
             self._current_request = None
 
     def log_exception(self, *args: Any, **kwargs: Any) -> None:
-        """Names the request, as every class does; aiohttp names the client's address."""
+        """Names the request, as every class does; aiohttp names the client's address.
+
+        A handler that writes to a stream that the server has ended, since the worker leaves, has made no mistake.
+        """
+        is_gone = self.transport is None or self.transport.is_closing()
+        if is_gone and NOTICE.is_given and isinstance(kwargs.get("exc_info"), ConnectionError):
+            self.logger.debug("The worker leaves, and a response was ended", exc_info=kwargs["exc_info"])
+            return
         if (request := self._current_request) is not None:
             args = ("Error handling request %s %s", request.method, request.rel_url.raw_path)
         super().log_exception(*args, **kwargs)
@@ -111,8 +119,16 @@ def make_gateway(
     if config.route_metrics:
         server.request_factory = RequestFactory(server.request_factory).make
 
-    grace = config.asgi_disconnect_grace_period
-    return TransportGateway(_protocols(server, loop), loop, *to_log(log), on_leave, before, after, grace)
+    return TransportGateway(
+        _protocols(server, loop),
+        loop,
+        *to_log(log),
+        on_leave,
+        before,
+        after,
+        disconnect_grace=config.asgi_disconnect_grace_period,
+        grace_is_given=not config.is_default("asgi_disconnect_grace_period"),
+    )
 
 
 def _protocols(server: web.Server, loop: asyncio.AbstractEventLoop) -> Callable[[], web.RequestHandler]:

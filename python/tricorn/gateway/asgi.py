@@ -37,7 +37,7 @@ def make_gateway(
         state=state,
         root_path=config.root_path,
         disconnect_grace=config.asgi_disconnect_grace_period,
-        cancels_all=not config.is_default("asgi_disconnect_grace_period"),
+        grace_is_given=not config.is_default("asgi_disconnect_grace_period"),
         pathsend=config.asgi_pathsend,
         websocket_max_message_size=config.websocket_max_message_size,
         websocket_ping_interval=config.websocket_ping_interval,

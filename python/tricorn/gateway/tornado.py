@@ -76,6 +76,7 @@ def make_gateway(
         leave=server.leave,
         dismiss=server.dismiss,
         disconnect_grace=config.asgi_disconnect_grace_period,
+        grace_is_given=not config.is_default("asgi_disconnect_grace_period"),
     )
 
 

@@ -47,7 +47,7 @@ __all__ = [
     "sum_of_databases",
 ]
 
-LAYOUT = 7
+LAYOUT = 8
 """The version of the layout of all of these pages. `Scoreboard.read` refuses a page of another."""
 
 

@@ -21,7 +21,7 @@ from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode, sho
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.record import Record
 from tricorn.unpatched import os
-from tricorn.workers import boot_failure, ending, inherited, libraries, notifier, watch
+from tricorn.workers import boot_failure, ending, inherited, leaving, libraries, notifier, watch
 from tricorn.workers.contract import Contract
 from tricorn.workers.handlers import HANDLED, Handlers, changed_by, ignore_signals
 from tricorn.workers.messages import BootFailed, Changed, Level, Libraries, Message, Notice, Ready, Retire, encode
@@ -90,6 +90,8 @@ class Worker(Contract, Preparation, ABC):
         self.reloader: Reloader | None = None
         self.quick = False
         """Told to leave at once: running calls are not waited for."""
+        self.late_streams = 0
+        """Streams that were told to end, since the worker leaves, and had to be forced."""
         self.crashed = False
         """An exception left the core: one of its own, or of a signal handler."""
         self.is_serving = False
@@ -168,8 +170,10 @@ class Worker(Contract, Preparation, ABC):
         """A non-blocking descriptor that ends the main thread's wait when it is written to."""
         return core.wakeup_fd
 
-    def told_to_leave(self) -> None:  # for most the core knows enough
+    def told_to_leave(self) -> None:
         """A signal asks it to drain, or with `quick` to stop; the core knows. In a signal handler."""
+        if self._core is not None:
+            leaving.close_streams(self, self._core)
 
     def refuse_newcomers(self) -> None:
         """At listeners of its own: where others serve on clients come to theirs."""
@@ -388,6 +392,7 @@ class Worker(Contract, Preparation, ABC):
             Handlers.silence()
             if lost := core.close():
                 self.log.warning("%s", lost)
+            leaving.report_streams(self)
         return CRASHED if self.crashed else ExitCode.OK
 
     def _finish(self) -> None:

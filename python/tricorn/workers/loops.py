@@ -2,8 +2,8 @@
 
     boot     the loop is made, the application loaded; it starts up in the loop, which rests until the worker serves
     serve    the loop watches the core's descriptors; the core begins requests as tasks
-    leave    WebSockets are told, one after another; the core finishes what it has; calls that go on after their replies
-             are waited for, and cancelled when `graceful_timeout` is over, or at once after QUIT
+    leave    WebSockets and event streams are told, one after another; the core finishes what it has; calls that go on
+             after their replies are waited for, and cancelled when `graceful_timeout` is over, or at once after QUIT
     end      the application shuts down in the loop, whatever came before; tasks that are left are cancelled
 
 The native side is `crates/tricorn-py/src/loops`. A worker class says how an application starts, is called and ends.
@@ -12,7 +12,6 @@ The native side is `crates/tricorn-py/src/loops`. A worker class says how an app
 from __future__ import annotations
 
 import asyncio
-import os
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tricorn import offloading, workers
 from tricorn.metrics.scoreboard import Scoreboard
-from tricorn.workers import event_loop, roll, waiting, watch
+from tricorn.workers import event_loop, leaving, roll, waiting, watch
 from tricorn.workers.base import Worker
 from tricorn.workers.event_loop import EventLoop
 from tricorn.workers.farewell import Farewell
@@ -46,7 +45,7 @@ class LoopWorker(Worker):
     _deadline: float | None = None
     """Loop time when `graceful_timeout` will be over; None: the worker was not told to leave."""
     _farewell: Farewell | None = None
-    """While WebSockets are told that the worker leaves."""
+    """While clients that would stay are sent to other workers."""
     _at_once: asyncio.Future[None]
     """Done when nothing is to be waited for any longer."""
 
@@ -117,6 +116,7 @@ class LoopWorker(Worker):
         return core.wakeup_fd if self._loop is None else self._loop.wakeup_fd
 
     def told_to_leave(self) -> None:
+        super().told_to_leave()
         if self._loop is not None:
             self._loop.call(self._leave)
 
@@ -148,6 +148,8 @@ class LoopWorker(Worker):
             self._leave()
         try:
             self._loop.run(done)
+            if self.leaving:  # after a quick stop the loop may have had no turn for it
+                self._leave()
         finally:
             for descriptor in server.descriptors:
                 self.loop.remove_reader(descriptor)
@@ -157,51 +159,57 @@ class LoopWorker(Worker):
             self._server = None
             if self._farewell is not None:
                 self._farewell.cancel()
+            _, self.late_streams = server.closed()
             server.close()
 
     def _leave(self) -> None:
         """In the loop, after each signal that asks for it."""
         if self._deadline is None:
-            self._deadline = self.loop.time() + self._patience()
+            self._deadline = self.loop.time() + leaving.patience(self)
             self.loop.call_at(self._deadline, self._hurry)
         if self.quick:
             self._hurry()
         if self._server is not None:
             code = SERVICE_RESTART if Scoreboard(self.spec.page).replaced else GOING_AWAY
-            self._say_goodbye(self._server, code)
+            self._send_away(self._server, code)
 
     def _hurry(self) -> None:
         if not self._at_once.done():
             self._at_once.set_result(None)
 
-    def _say_goodbye(self, server: LoopServer, code: int) -> None:
-        """To WebSockets, one after another: clients that come back in the same moment are a burst for other workers."""
+    def _send_away(self, server: LoopServer, code: int) -> None:
+        """Clients that would stay, one after another: if all came back in the same moment, they would be a burst."""
         if self._farewell is None:
-            self._farewell = Farewell(self.loop, server.leave(code), server.dismiss)
-            # A part of the patience is for clients that answer late.
-            most = self._patience() * GOODBYES
-            # With `reload` pages in browsers are to meet the new code.
-            self._farewell.begin(0.0 if self.cfg.reload else min(self.cfg.websocket_drain, most))
+            self._farewell = Farewell(self.loop, server.leave(code), server.dismiss, server.enforce)
+            self._farewell.begin(leaving.spread(self), leaving.lead(self))
+            # What answers a request that no client repeats by itself has as long as it can be waited for.
+            self.loop.call_later(leaving.last_call(self), self._end_streams)
         if self.quick:
             self._farewell.hurry()
+            self._end_streams()
 
-    def _patience(self) -> float:
-        """Seconds that calls may go on; when they are over the arbiter sends QUIT, if there is one."""
-        graceful = self.cfg.graceful_timeout
-        # The pipe ends a moment before the system says who the new parent is.
-        is_orphan = os.getppid() != self.ppid or self.fds.has_no_arbiter()
-        return max(graceful - ORPHANS_REST, graceful / 2) if is_orphan else graceful
+    def _end_streams(self) -> None:
+        if self._server is not None:
+            self._server.last_call()
 
     def _wait_for_calls(self, server: LoopServer, loop: EventLoop) -> None:
         """Background work after replies: waited for, and then cancelled."""
+        if self._at_once.done() and server.closed() != (0, 0):
+            self._wait_briefly(server, loop, STREAMS_REST)
+            server.enforce(True)
+            self._wait_briefly(server, loop, STREAMS_REST)
         while server.running() and not self._at_once.done():
             loop.run(self._at_once, timeout=TICK)
         if server.running():
             self.log.warning("Worker shutting down: cancelled unfinished requests: %s", self._unfinished(server))
             server.cancel_all()
-            for _ in range(round(CANCELLED_REST / TICK)):
-                if server.running():
-                    loop.run(timeout=TICK)
+            self._wait_briefly(server, loop, CANCELLED_REST)
+
+    @staticmethod
+    def _wait_briefly(server: LoopServer, loop: EventLoop, seconds: float) -> None:
+        for _ in range(round(seconds / TICK)):
+            if server.running():
+                loop.run(timeout=TICK)
 
     def _unfinished(self, server: LoopServer) -> str:
         """The requests of calls under way, and how many calls have none: they go on after their response."""
@@ -264,12 +272,7 @@ MOST_NAMED = 8
 GOING_AWAY, SERVICE_RESTART = 1001, 1012
 """Close codes of WebSockets (RFC 6455 section 7.4.1, IANA): the server ends, or others serve on."""
 
-GOODBYES = 2 / 3
-"""The part of `graceful_timeout` in which WebSockets are told, at most: the last of them have the rest to answer."""
-
 # The arbiter kills a worker two seconds after QUIT. Of these:
+STREAMS_REST = 0.1
 CANCELLED_REST = 0.5
 SHUTDOWN_REST = 1.0
-
-ORPHANS_REST = 2.0
-"""A worker whose arbiter is gone kills itself when `graceful_timeout` is over, and gets no QUIT before."""

@@ -33,6 +33,7 @@ from tricorn._core import (
 )
 from tricorn.config.config import Config
 from tricorn.config.registry import SETTINGS
+from tricorn.config.validators import milliseconds
 from tricorn.errors import ConfigError
 from tricorn.gateway import agents, observe, wsgi
 from tricorn.log import style
@@ -229,6 +230,7 @@ def core_options(config: Config, worker: Worker | type[Worker], *, siblings: boo
         "max_concurrency": MEASURED if config.max_concurrency == "auto" else config.max_concurrency,
         "response_buffering": buffers_responses(config, worker),
         **upload_options(config),
+        "sse_retry": milliseconds(config.sse_retry),
         "doctor_threshold": config.doctor_threshold if config.doctor != "off" else 0.0,
         "doctor_slow_request": config.doctor_slow_request if config.doctor != "off" else 0.0,
         "development": config.reload or style.is_on_terminal(config),

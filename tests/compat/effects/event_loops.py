@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 import struct
 import time
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from tests.compat.effects.common import refuses
 from tests.harness import REFERENCE, Site, until
-from tests.harness.frames import BINARY, CLOSE, COMPRESSED, DEFLATE, PING, PONG, Frames
+from tests.harness.frames import BINARY, COMPRESSED, DEFLATE, PING, PONG, Frames
 from tests.harness.needs import needs
 from tests.harness.wire import request
 
@@ -117,22 +115,6 @@ def sees_websocket_ping_timeout(directory: Path) -> None:
         server.out.wait("ended with 1006")
 
 
-def sees_websocket_drain(directory: Path) -> None:
-    with asgi("websocket_drain = 2") as server, ExitStack() as stack:
-        clients = [stack.enter_context(Frames(server.address, "/")) for _ in range(4)]
-        for client in clients:
-            client.echoes(b"it is open")
-        server.signal(signal.SIGTERM)
-        told = []
-        for client in clients:
-            got = client.frame()
-            assert (got.first, got.code) == (CLOSE, 1001)
-            told.append(time.monotonic())
-            client.put(CLOSE, got.payload)
-        assert told[-1] - told[0] > 1.0, "half a second between one and the next, the oldest first"
-        assert server.wait_exit() == 0
-
-
 def sees_websocket_compression(directory: Path) -> None:
     for config, compressed in (("websocket_compression = False", 0), ("", COMPRESSED)):
         with asgi(config) as server, Frames(server.address, "/", DEFLATE) as websocket:
@@ -143,4 +125,4 @@ def sees_websocket_compression(directory: Path) -> None:
             websocket.put(0x88, struct.pack("!H", 1000))
 
 
-OWN = ("websocket_ping_interval", "websocket_ping_timeout", "websocket_drain", "websocket_compression")
+OWN = ("websocket_ping_interval", "websocket_ping_timeout", "websocket_compression")

@@ -578,3 +578,65 @@ for word in ("status", "reload"):
     with Site(f"control_socket = {path!r}\ncontrol_socket_mode = 0o666\ncontrol_read_only = True\n"):
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
         assert done.stdout.split() == ["done", "denied"]
+
+
+STREAM = """
+def application(environ, start_response):
+    import time
+    start_response("200 OK", [("Content-Type", "text/event-stream")])
+    while True:
+        yield b"data: x\\n\\n"
+        time.sleep(0.05)
+"""
+
+SILENT = """
+async def application(scope, receive, send):
+    assert scope["type"] == "http"
+    fields = [(b"content-type", b"text/event-stream")]
+    await send({"type": "http.response.start", "status": 200, "headers": fields})
+    await send({"type": "http.response.body", "body": b"data: x\\n\\n", "more_body": True})
+    while (await receive())["type"] != "http.disconnect":
+        pass
+"""
+
+
+def streams(server: Site, count: int, stack: contextlib.ExitStack) -> list[Wire]:
+    wires = [stack.enter_context(server.connect()) for _ in range(count)]
+    for wire in wires:
+        wire.send(request("GET", "/"))
+        while b"data: x" not in wire.unread:
+            wire.unread += wire.sock.recv(65536)
+    return wires
+
+
+def sees_stream_drain(directory: Path) -> None:
+    """Event streams end over so many seconds, though others could be told faster; those of a whole server at once."""
+    ends = {}
+    for drain in ("", "stream_drain = 1"):
+        config = f"worker_class = 'asgi'\n{drain}\n"
+        with Site(config, app="app:application", files={"app.py": SILENT}) as server, contextlib.ExitStack() as stack:
+            wires = streams(server, 150, stack)
+            server.signal(signal.SIGTERM)
+            told = []
+            for wire in wires:
+                wire.reply()
+                told.append(time.monotonic())
+            ends[drain] = told[-1] - told[0]
+    assert ends["stream_drain = 1"] > 0.7
+    assert ends[""] < ends["stream_drain = 1"]
+
+
+def sees_sse_retry(directory: Path) -> None:
+    files = {"app.py": STREAM}
+    with Site("sse_retry = '20-30'", app="app:application", files=files) as server, contextlib.ExitStack() as stack:
+        (wire,) = streams(server, 1, stack)
+        server.signal(signal.SIGTERM)
+        assert re.search(rb"\n\nretry: (2\d|30)\n\n$", wire.reply().body)
+
+
+def sees_sse_ping(directory: Path) -> None:
+    config = "worker_class = 'asgi'\nsse_ping = 0.2"
+    with Site(config, app="app:application", files={"app.py": SILENT}) as server, contextlib.ExitStack() as stack:
+        (wire,) = streams(server, 1, stack)
+        while b": ping\n\n" not in wire.unread:
+            wire.unread += wire.sock.recv(65536)

@@ -196,6 +196,7 @@ def test_figures_stand_where_the_documents_have_them() -> None:
     page[37:40] = memoryview(struct.pack("3Q", 37, 38, 39)).cast("Q")
     page[40:46] = memoryview(struct.pack("6Q", *range(40, 46))).cast("Q")
     page[47:62] = memoryview(struct.pack("15Q", *range(47, 62))).cast("Q")
+    page[439] = 439
     page[442:448] = memoryview(struct.pack("6Q", *range(442, 448))).cast("Q")
     page[448:464] = memoryview(struct.pack("16Q", *range(448, 464))).cast("Q")
     names = {
@@ -208,6 +209,7 @@ def test_figures_stand_where_the_documents_have_them() -> None:
         40: "handed_over taken_over queue_full queue_late left_queue databases",
         47: "leaving stuck late head_bytes heads_shed body_disk_bytes unforwarded cpu_nanoseconds slot generation",
         57: "messages_in messages_out syslog_lost statsd_lost resident_bytes",
+        439: "streams_closed",
         442: "offload_calls offload_nanoseconds offload_abandoned offload_threads offload_busy offload_waiting",
         448: "tls_full tls_resumed tls_failed_version tls_failed_cipher tls_failed_protocol tls_failed_name",
         454: "tls_failed_certificate tls_failed_alert tls_failed_plain tls_failed_garbage tls_failed_left",

@@ -59,6 +59,8 @@ class Core:
         self.note("drain")
         self.over.set()
 
+    def close_streams(self, lead: float, spread: float, rest: float) -> None: ...
+
     def stop(self) -> None:
         self.note("stop")
         self.over.set()

@@ -1,4 +1,4 @@
-"""WebSockets of a worker that leaves are told one after another, in virtual time."""
+"""Clients of a worker that leaves are told one after another, in virtual time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from tricorn.workers.farewell import TICK, Farewell, told_by
+from tricorn.workers.farewell import PATROL, TICK, Farewell, told_by
 
 
 class Loop:
@@ -23,6 +23,9 @@ class Loop:
     def call_at(self, when: float, callback: Callable[[], object]) -> Timer:
         self.timers.append(Timer(when, callback))
         return self.timers[-1]
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
+        return self.call_at(self.now + seconds, callback)
 
     def run(self, until: float) -> None:
         while due := [timer for timer in self.timers if timer.callback is not None and timer.when <= until]:
@@ -53,11 +56,15 @@ class Told:
         self.times += [self._loop.now - 1000] * most
 
 
-def farewell(loop: Loop, count: int, told: Told) -> Farewell:
-    return Farewell(loop, count, told)  # type: ignore[arg-type]  # all that is asked of a loop
+def nothing() -> None:
+    """Is called for those that were told."""
 
 
-@pytest.mark.parametrize("count", [1, 2, 7, 300, 10_000])
+def farewell(loop: Loop, count: int, told: Told, enforce: Callable[[], object] = nothing) -> Farewell:
+    return Farewell(loop, count, told, enforce)  # type: ignore[arg-type]  # all that is asked of a loop
+
+
+@pytest.mark.parametrize("count", [1_001, 3_000, 10_000])
 def test_they_are_spread_evenly(count: int) -> None:
     loop = Loop()
     told = Told(loop)
@@ -69,7 +76,30 @@ def test_they_are_spread_evenly(count: int) -> None:
     for number, time in enumerate(told.times):
         assert interval * number - 1e-6 <= time <= interval * number + TICK + 1e-6, number
     assert told.times[-1] < 10.0
-    assert not [timer for timer in loop.timers if timer.callback]
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 300, 1_000])
+def test_few_are_told_at_a_hundred_a_second(count: int) -> None:
+    """They are no burst, and no reason for a restart to wait."""
+    loop = Loop()
+    told = Told(loop)
+    farewell(loop, count, told).begin(3600.0)
+    loop.run(1020.0)
+    assert len(told.times) == count
+    for number, time in enumerate(told.times):
+        assert number / 100 - 1e-6 <= time <= number / 100 + TICK + 1e-6, number
+
+
+def test_those_that_were_told_are_looked_after_until_the_end() -> None:
+    loop = Loop()
+    looks: list[float] = []
+    leaving = farewell(loop, 1, Told(loop), lambda: looks.append(loop.now - 1000))
+    leaving.begin(10.0)
+    loop.run(1030.0)
+    assert len(looks) == pytest.approx(30 / PATROL, abs=1)
+    leaving.cancel()
+    loop.run(1040.0)
+    assert looks[-1] <= 30.0
 
 
 def test_no_second_has_more_than_its_share() -> None:
@@ -85,15 +115,16 @@ def test_no_second_has_more_than_its_share() -> None:
 def test_the_rest_may_be_hurried() -> None:
     loop = Loop()
     told = Told(loop)
-    leaving = farewell(loop, 100, told)
+    leaving = farewell(loop, 2_000, told)
     leaving.begin(10.0)
     loop.run(1005.05)
-    assert len(told.times) == 51
+    assert 1_005 <= len(told.times) <= 1_011
+    told_before = len(told.times)
     leaving.hurry()
-    assert told.times[51:] == [pytest.approx(5.05)] * 49
+    assert told.times[told_before:] == [pytest.approx(5.05)] * (2_000 - told_before)
     loop.run(1020.0)
     leaving.hurry()
-    assert len(told.times) == 100
+    assert len(told.times) == 2_000
 
 
 def test_none_is_told_when_the_worker_has_ended() -> None:
@@ -112,7 +143,6 @@ def test_at_once_and_none_at_all() -> None:
     farewell(loop, 5, told).begin(0.0)
     farewell(loop, 0, told).begin(10.0)
     assert told.times == [0.0] * 5
-    assert not loop.timers
 
 
 def test_a_real_loop_runs_it() -> None:
@@ -125,7 +155,7 @@ def test_a_real_loop_runs_it() -> None:
             if sum(told) == 5:
                 done.set()
 
-        Farewell(asyncio.get_running_loop(), 5, tell).begin(0.2)
+        Farewell(asyncio.get_running_loop(), 5, tell, nothing).begin(0.2)
         await done.wait()
         return told
 
@@ -136,3 +166,19 @@ def test_how_many_are_told_by_then() -> None:
     assert [told_by(4, elapsed, 10.0) for elapsed in (0.0, 2.4, 2.5, 7.5, 9.9, 10.0, 99.0)] == [1, 1, 2, 4, 4, 4, 4]
     assert told_by(0, 0.0, 10.0) == 0
     assert told_by(4, 0.0, 0.0) == 4
+
+
+def test_who_has_asked_for_the_notice_has_a_moment_before_the_first_is_told() -> None:
+    loop = Loop()
+    told = Told(loop)
+    leaving = farewell(loop, 50, told)
+    leaving.begin(10.0, lead=1.0)
+    loop.run(1000.9)
+    assert told.times == []
+    loop.run(1020.0)
+    assert told.times[0] == pytest.approx(1.0, abs=TICK)
+    assert len(told.times) == 50
+    second = farewell(loop, 5, hurried := Told(loop))
+    second.begin(10.0, lead=1.0)
+    second.hurry()
+    assert len(hurried.times) == 5

@@ -15,6 +15,7 @@ pub mod lifecycle;
 mod one_queue;
 mod pace;
 pub mod shared;
+mod streams;
 pub mod taken;
 
 use crate::clock::{self, WallText};

@@ -5,6 +5,7 @@ mod body_reader;
 pub mod buffers;
 pub mod claim;
 mod client;
+pub mod closing;
 pub mod cork;
 mod corked;
 pub mod counted;
@@ -24,6 +25,7 @@ pub mod responses;
 pub mod room;
 mod segments;
 mod settle;
+mod streaming;
 pub mod timers;
 pub mod times;
 
@@ -81,6 +83,8 @@ pub enum AppEnd {
     Failed,
     /// It was ended since it was over `request_timeout`.
     Late,
+    /// It was ended since the worker leaves (`streaming.rs`).
+    Leaving,
 }
 
 impl Timing {
@@ -229,6 +233,7 @@ impl Exchange {
         }
         let (count, after) = encoding::piece(&mut request.reply, &mut request.out, piece.len() as u64);
         let piece = &piece[..(count as usize).min(piece.len())];
+        request.reply.sends(piece);
         self.lane.output_mut().send_piece(&mut request.out, piece, after, keep)
     }
 
@@ -285,8 +290,11 @@ impl Exchange {
             (_, Some(kind)) => Outcome::Refused(kind),
             (Some(Loss::TimedOut), None) => Outcome::WriteTimeout,
             (Some(Loss::Gone), None) => Outcome::ClientGone,
-            (None, None) if self.timing.end == AppEnd::Failed => Outcome::AppError,
-            (None, None) => Outcome::Ok,
+            (None, None) => match self.timing.end {
+                AppEnd::Failed => Outcome::AppError,
+                AppEnd::Leaving => Outcome::Leaving,
+                AppEnd::Well | AppEnd::Late => Outcome::Ok,
+            },
         }
     }
 

@@ -1,4 +1,5 @@
 //! What concerns all responses of an engine: what those hold that wait for slow clients, and the load that they tell.
+use super::closing::Closing;
 use super::overflow::Held;
 use crate::scoreboard::Scoreboard;
 use std::sync::atomic::AtomicU64;
@@ -12,6 +13,8 @@ pub struct Responses {
     /// When the log was last told that a file could not be written.
     pub told: AtomicU64,
     pub load: Arc<ToldLoad>,
+    /// Which of them are to end, while the worker leaves.
+    pub closing: Closing,
 }
 
 /// The fields that responses have which tell the load. The reactor makes them anew once a second.
@@ -31,6 +34,11 @@ impl ToldLoad {
 
 impl Responses {
     pub fn new(board: Scoreboard) -> Responses {
-        Responses { held: Arc::new(Held::new(board)), told: AtomicU64::new(0), load: Arc::default() }
+        Responses {
+            held: Arc::new(Held::new(board)),
+            told: AtomicU64::new(0),
+            load: Arc::default(),
+            closing: Closing::default(),
+        }
     }
 }

@@ -19,7 +19,8 @@ pub enum Timer {
     Room,
     /// The end of a client that closed its sending side.
     HalfClose,
-    /// What a WebSocket does at its time: a ping, the answer to one, the answer to a Close frame.
+    /// What a WebSocket does at its time: a ping, the answer to one, the answer to a Close frame. Or the comment in a silent
+    /// event stream.
     Ping,
 }
 

@@ -107,13 +107,13 @@ use Kind::{Counter, Gauge, Histogram};
 use Source::*;
 
 #[rustfmt::skip]
-pub static FAMILIES: [Family; 72] = [
+pub static FAMILIES: [Family; 73] = [
     row(Histogram, "request_duration_seconds", "", "Time from a request's first byte to the last write of its response, of requests that met the application.", Durations(TOTAL_TIME)),
     row(Histogram, "queue_duration_seconds", "", "Time that complete requests waited for the application.", Durations(QUEUE_TIME)),
     row(Histogram, "application_duration_seconds", "", "Time from the call of the application to the last piece of its response.", Durations(APP_TIME)),
     row(Histogram, "gil_wait_seconds", "", "Time that threads with a request at hand waited for the GIL (sync, gthread).", GilWaits),
     row(Counter, "requests", "", "Requests that the application was called for, and that are over.", Count(Word::Requests)),
-    row(Counter, "responses", "code", "Responses by status, the server's own among them; code other: of statuses beyond the first 22.", Codes),
+    row(Counter, "responses", "code", "Responses by status, the server's own among them; code other: of statuses beyond the first 21.", Codes),
     row(Counter, "application_errors", "", "Requests whose application raised an exception or broke its protocol.", Count(Word::AppErrors)),
     row(Counter, "shed", "reason", "Requests answered with 503 that the application was not called for.", Counts(&[("queue_full", Word::QueueFull), ("queue_late", Word::QueueLate), ("leaving", Word::Leaving), ("head_memory", Word::HeadsShed)])),
     row(Counter, "refused", "reason", "Requests that were refused, by the rule that they broke.", Refusals),
@@ -126,6 +126,7 @@ pub static FAMILIES: [Family; 72] = [
     row(Counter, "tls_handshakes", "kind", "Handshakes of TLS that came to their end: full ones, and those that resumed a session.", SomeCounts(&[("full", Word::TlsFull), ("resumed", Word::TlsResumed)])),
     row(Counter, "tls_handshakes_failed", "reason", "Handshakes of TLS that failed.", SomeCounts(&[("version", Word::TlsFailedVersion), ("cipher", Word::TlsFailedCipher), ("protocol", Word::TlsFailedProtocol), ("name", Word::TlsFailedName), ("certificate", Word::TlsFailedCertificate), ("alert", Word::TlsFailedAlert), ("plain", Word::TlsFailedPlain), ("garbage", Word::TlsFailedGarbage), ("left", Word::TlsFailedLeft), ("timeout", Word::TlsFailedTimeout), ("crowded", Word::TlsFailedCrowded), ("internal", Word::TlsFailedInternal)])),
     row(Counter, "websocket_messages", "direction", "Messages of WebSockets (asgi).", SomeCounts(&[("in", Word::MessagesIn), ("out", Word::MessagesOut)])),
+    row(Counter, "streams_closed", "", "Responses that the server ended since their worker leaves: event streams, and others without a length.", Count(Word::StreamsClosed)),
     row(Counter, "spooled_bodies", "", "Request bodies that were kept on disk.", Count(Word::Spooled)),
     row(Counter, "unforwarded", "", "Requests of untrusted peers from which forwarded headers were taken.", Count(Word::Unforwarded)),
     row(Counter, "rescues", "", "Times the monitor went on with I/O because no thread of the application did.", Count(Word::Rescues)),

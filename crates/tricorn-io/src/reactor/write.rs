@@ -141,8 +141,10 @@ impl Reactor {
         }
         board.add(Word::BytesOut, sent);
         board.add(Word::BytesIn, request.received);
-        if timing.end != AppEnd::Well {
-            board.add(Word::AppErrors, 1);
+        match timing.end {
+            AppEnd::Well => {}
+            AppEnd::Failed | AppEnd::Late => board.add(Word::AppErrors, 1),
+            AppEnd::Leaving => board.add(Word::StreamsClosed, 1),
         }
         board.observe(scoreboard::QUEUE_TIME, timing.started.saturating_sub(request.times.complete));
         board.observe(scoreboard::APP_TIME, timing.answered.saturating_sub(timing.started));

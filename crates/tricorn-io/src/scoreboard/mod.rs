@@ -40,7 +40,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 use tricorn_proto::message::RefusalKind;
 
-const VERSION: u64 = 7;
+const VERSION: u64 = 8;
 /// "TRICORN\0" read as a big-endian number.
 const MAGIC: u64 = 0x5452_4943_4f52_4e00;
 
@@ -160,6 +160,7 @@ words! {
     Cancel = 62, Own;
     /// The slot of that call; when the order was taken, what became of it.
     CancelSlot = 63, Own;
+    StreamsClosed = 439, Counter;
     /// What the load report has seen of this worker, written by whichever worker takes its samples (`metrics/load/`):
     /// nanoseconds for which it was busy; those that its event loop worked.
     LoadSeen = 440, Own;
@@ -207,7 +208,7 @@ const REFUSALS: usize = GIL_WAIT + 1 + COARSE;
 const CODES: usize = REFUSALS + KINDS;
 /// Kinds of refusals, statuses that are told apart.
 const KINDS: usize = RefusalKind::ALL.len();
-const DISTINCT: usize = 23;
+const DISTINCT: usize = 22;
 
 /// The requests with the application, one entry for each that can run at once: start (monotonic nanoseconds, 0: none), length of the
 /// text and above it the phase (`call.rs`), text (`METHOD target`), and a word to spare.

@@ -176,7 +176,7 @@ static STATES: [(State, &str); 4] = [
 static HISTOGRAMS: [(&str, usize); 3] = [("queue", QUEUE_TIME), ("application", APP_TIME), ("total", TOTAL_TIME)];
 
 #[rustfmt::skip]
-static FIGURES: [(&str, Word); 69] = [
+static FIGURES: [(&str, Word); 70] = [
     ("connections", Word::Connections),
     ("in_flight", Word::InFlight),
     ("queued", Word::Queued),
@@ -196,6 +196,7 @@ static FIGURES: [(&str, Word); 69] = [
     ("idle_closes", Word::IdleCloses),
     ("evicted", Word::Evicted),
     ("client_gone", Word::ClientGone),
+    ("streams_closed", Word::StreamsClosed),
     ("spooled", Word::Spooled),
     ("app_errors", Word::AppErrors),
     ("bytes_in", Word::BytesIn),

@@ -152,6 +152,8 @@ pub fn config() -> Config {
         head_buffer_total: 64 << 20,
         body_timeout: NEVER,
         body_min_rate: 1,
+        sse_ping: 0,
+        sse_retry: None,
         write_timeout: NEVER,
         body_buffer_size: 1 << 20,
         body_buffer_total: 64 << 20,

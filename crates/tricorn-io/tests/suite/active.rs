@@ -5,7 +5,8 @@ use harness::hub::HubServer;
 use harness::*;
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use std::net::Shutdown;
-use tricorn_io::{Active, Config, Departure, Effects, Engine, Read, Sent, clock};
+use tricorn_io::{Active, Config, Departure, Effects, Engine, Grace, Read, Sent, clock};
+use tricorn_proto::response::HeadInputs;
 
 const GRACE: u64 = 200 * MILLI;
 /// Longer than any test.
@@ -30,7 +31,7 @@ impl Scene {
         set_socket_recv_buffer_size(&client.stream, 16 * 1024).expect("a socket");
         client.send(request.as_bytes());
         server.until_open(&["/x"]);
-        let active = Active::new(server.take("/x"), grace);
+        let active = Active::new(server.take("/x"), Grace { nanos: grace, for_events: false });
         Scene { server, client, active }
     }
 
@@ -66,12 +67,25 @@ impl Scene {
         assert!(self.active.is_stalled());
     }
 
+    /// Sends the head of an event stream, and an event.
+    fn stream_event(&mut self) {
+        let mut exchange = self.active.take().expect("a request");
+        exchange.request.reply.status(b"200 OK").expect("a status");
+        exchange.request.reply.field(b"Content-Type", b"text/event-stream").expect("a field");
+        let inputs = HeadInputs::default();
+        assert_eq!(self.engine().write(&mut exchange, &inputs, EVENT, || Box::new(Vec::new())), Sent::Accepted);
+        assert!(exchange.streams_events() && exchange.is_between_events());
+        self.active.put(exchange);
+    }
+
     fn end(mut self, is_answered: bool) -> Client {
         self.active.end();
         self.server.end_taken(self.active.take().expect("a request"), is_answered);
         self.client
     }
 }
+
+const EVENT: &[u8] = b"data: x\n\n";
 
 fn get() -> &'static str {
     "GET /x HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -107,6 +121,35 @@ fn without_a_grace_a_half_closed_client_is_overdue_at_once() {
     let mut scene = Scene::new(get(), 0);
     scene.client.stream.shutdown(Shutdown::Write).expect("a socket");
     assert_eq!(scene.departure(), Departure::Overdue);
+    scene.end(false);
+}
+
+#[test]
+fn the_reader_of_an_event_stream_that_closes_its_sending_side_has_left_unless_a_grace_is_given() {
+    for (for_events, departure) in [(false, Departure::Broken), (true, Departure::HalfClosed)] {
+        let mut scene = Scene::new(get(), LONG);
+        let exchange = scene.active.take().expect("a request");
+        scene.active = Active::new(exchange, Grace { nanos: LONG, for_events });
+        scene.stream_event();
+        scene.client.stream.shutdown(Shutdown::Write).expect("a socket");
+        assert_eq!(scene.departure(), departure);
+        let exchange = scene.active.exchange().expect("a request");
+        assert_eq!((exchange.is_gone(), exchange.is_between_events()), (!for_events, for_events));
+        scene.end(false);
+    }
+}
+
+#[test]
+fn a_silent_event_stream_gets_a_comment_and_goes_on() {
+    let config = Config { sse_ping: 20 * clock::MILLI, ..config() };
+    let mut scene = Scene::with(config, get(), LONG);
+    scene.stream_event();
+    scene.active.wrote(&scene.server.engine);
+    until("two comments are sent", || {
+        assert_eq!(scene.next().departure, None);
+        let exchange = scene.active.exchange().expect("a request");
+        exchange.is_between_events() && exchange.request.reply.body_sent() == EVENT.len() as u64 + 2 * 8
+    });
     scene.end(false);
 }
 

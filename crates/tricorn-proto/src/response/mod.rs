@@ -2,12 +2,14 @@
 mod app_field;
 mod body;
 pub mod error_page;
+mod event_stream;
 mod fault;
 mod fields;
 mod framing;
 mod head;
 pub mod reply;
 pub use body::Portion;
+pub use event_stream::EventStream;
 pub use fault::Fault;
 pub use framing::Framing;
 pub use head::{Connection, Interim, ResponseHead};

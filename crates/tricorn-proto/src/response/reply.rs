@@ -7,6 +7,7 @@
 //! ```
 use super::app_field::{Use, classify};
 use super::body::{Body, Portion};
+use super::event_stream::EventStream;
 use super::fault::{Fault, bad_status};
 use super::fields::{Fields, check};
 use super::framing::{self, Framing};
@@ -71,6 +72,8 @@ pub struct Reply {
     /// Value of the X-Request-ID field to be sent unless the application has its own; empty: none.
     request_id: Vec<u8>,
     body: Body,
+    /// The body is an event stream of unknown length.
+    events: Option<EventStream>,
     trailers: FieldList,
 }
 
@@ -93,6 +96,7 @@ impl Reply {
         self.status = 0;
         self.fields.clear();
         self.body = Body::default();
+        self.events = None;
         self.trailers.clear();
     }
 
@@ -189,6 +193,9 @@ impl Reply {
         });
         self.phase = Phase::HeadSent;
         self.body.begin(decision.framing);
+        if inputs.body_length.is_none() && matches!(decision.framing, Framing::Delimited | Framing::UntilClose) {
+            self.events = EventStream::of(fields.list());
+        }
         // After a final 1xx (an upgrade) the connection speaks something else.
         let tunnel = self.status < 200 || decision.framing == Framing::UntilClose;
         self.reuse &= !(inputs.close || fields.want_close() || tunnel);
@@ -229,6 +236,20 @@ impl Reply {
             return Portion::default();
         }
         self.body.offer(len)
+    }
+
+    /// The event stream that is under way; `None`: the body is something else, or has a length.
+    #[inline]
+    pub fn events(&self) -> Option<&EventStream> {
+        self.events.as_ref().filter(|_| self.phase == Phase::HeadSent)
+    }
+
+    /// These bytes of the body are sent.
+    #[inline]
+    pub fn sends(&mut self, piece: &[u8]) {
+        if let Some(events) = &mut self.events {
+            events.add(piece);
+        }
     }
 
     /// The application is done: what becomes of the connection, and whether a mark is due behind the body.

@@ -10,7 +10,7 @@ use super::failure::{self, Known, is_excused};
 use super::ground::Ground;
 use super::parts::{Departed, Run, Waits};
 use crate::forked;
-use crate::loops::{Begun, Told, error_of, wake};
+use crate::loops::{Begun, LAST_PIECES, Stream, Told, error_of, wake};
 use crate::pieces::Piece;
 use crate::report::{Level, request_line, scope_line};
 use crate::sync::lock;
@@ -18,6 +18,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::{Arc, Mutex, MutexGuard};
+use tricorn_io::clock;
 use tricorn_io::{Active, Departure, Effects, Exchange, Readiness, Sent};
 use tricorn_proto::message::Refusal;
 use tricorn_proto::response::End;
@@ -49,7 +50,7 @@ pub struct Response {
 pub struct Received {
     /// The last piece of the request's body.
     pub body: bool,
-    /// The client has left: `http.disconnect` is what comes next.
+    /// The client has left, or the server ends the response: `http.disconnect` is what comes next.
     pub gone: bool,
 }
 
@@ -59,6 +60,8 @@ pub struct State {
     pub response: Response,
     pub received: Received,
     pub departed: Departed,
+    /// When the application was told to end its response, since the worker leaves (monotonic nanoseconds).
+    closing: Option<u64>,
     pub waits: Waits<PyAny>,
     run: Run,
     told: Told,
@@ -111,7 +114,7 @@ impl Call {
             }
             // A task that sends is cancelled in its next `send`, where it has nothing else under way, if one comes in time.
             let is_sending = std::mem::take(&mut state.departed.is_sending);
-            if is_sending && !self.ground.cancels_all && state.active.renew_grace(&self.ground.shared.engine) {
+            if is_sending && !self.ground.cancels_all() && state.active.renew_grace(&self.ground.shared.engine) {
                 return Ok(());
             }
         }
@@ -120,6 +123,11 @@ impl Call {
 }
 
 impl State {
+    /// Whether the application was told to end its response, and has had the time for its last pieces.
+    pub fn is_closed(&self) -> bool {
+        self.closing.is_some_and(|since| clock::now() >= since.saturating_add(LAST_PIECES))
+    }
+
     /// Whether a head is to go out before there is a piece of the body, when the application goes on to wait: one with a length
     /// goes with the body, which is on its way.
     pub fn owes_head(&self) -> bool {
@@ -231,7 +239,11 @@ impl Call {
                 Departure::Broken => state.active.begin_grace(&this.ground.shared.engine, departure),
                 Departure::HalfClosed | Departure::Overdue => departure,
             };
-            (state.waits.take_all(), departure == Departure::Overdue || state.departed.is_overdue)
+            // Clients of event streams come again by themselves, and what they do not read costs: no grace is needed.
+            let ends_at_once =
+                !this.ground.cancels_all() && state.active.exchange().is_some_and(Exchange::streams_events);
+            let is_overdue = departure == Departure::Overdue || state.departed.is_overdue || ends_at_once;
+            (state.waits.take_all(), is_overdue)
         };
         wake(py, futures)?;
         if is_overdue {
@@ -251,15 +263,19 @@ impl Call {
         task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
     }
 
-    /// Cancels the task, whose client has left. Its response, if it has one, is not complete.
+    /// Cancels the task, whose client has left. Its response, if it has one, is not complete. The log has it if the client left some
+    /// time ago.
     pub fn cancel(&self, py: Python<'_>) -> PyResult<()> {
-        let (task, line) = {
+        let (task, line, is_overdue) = {
             let state = self.state();
             let Some(exchange) = state.active.exchange() else { return Ok(()) };
-            (state.run.task(py), request_line(exchange))
+            let is_overdue = state.departed.is_overdue && !exchange.streams_events();
+            (state.run.task(py), request_line(exchange), is_overdue)
         };
         let Some(task) = task else { return Ok(()) };
-        self.ground.tell_of_cancellation(py, &line);
+        if is_overdue {
+            self.ground.tell_of_cancellation(py, &line);
+        }
         task.call_method0(py, intern!(py, "cancel")).map(drop)
     }
 
@@ -277,21 +293,35 @@ impl Call {
 
     /// The task has ended: what it left open is closed. To be called in its context, where its errors are logged.
     pub fn finish(&self, py: Python<'_>, task: &Bound<'_, PyAny>, scope: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
-        let (exchange, known) = {
+        let (exchange, known, is_closing) = {
             let mut state = self.state();
-            (state.active.take(), Known { gone: state.received.gone, late: state.run.is_late })
+            let known = Known { gone: state.received.gone, late: state.run.is_late };
+            (state.active.take(), known, state.closing.is_some())
         };
         let error = error_of(task);
         let Some(mut exchange) = exchange else {
             self.report_late_error(py, error, known.gone, scope);
             return Ok(());
         };
+        let engine = &self.ground.shared.engine;
+        // Libraries end event streams by themselves when the worker leaves (sse-starlette).
+        let is_closing = is_closing || engine.is_draining() && exchange.streams_events();
         match error {
-            Some(error) => failure::failed(py, &self.ground, &mut exchange, error, known),
-            None if known.gone || exchange.is_gone() => exchange.abort(),
-            None => self.unanswered(py, &mut exchange),
+            _ if exchange.is_gone() || !is_closing || known.late => self.end_badly(py, &mut exchange, error, known),
+            Some(error) if !is_excused(py, &error, true) => self.end_badly(py, &mut exchange, Some(error), known),
+            _ => engine.close_stream(&mut exchange),
         }
         self.conclude(py, exchange)
+    }
+
+    /// The application has ended, and its response is not complete.
+    #[cold]
+    fn end_badly(&self, py: Python<'_>, exchange: &mut Exchange, error: Option<PyErr>, known: Known) {
+        match error {
+            Some(error) => failure::failed(py, &self.ground, exchange, error, known),
+            None if known.gone || exchange.is_gone() => exchange.abort(),
+            None => self.unanswered(py, exchange),
+        }
     }
 
     /// An error after the response: only the log can be told.
@@ -350,5 +380,30 @@ impl Call {
             self.ground.shared.reporter.complain(py, &exchange, missing);
         }
         self.conclude(py, exchange)
+    }
+}
+
+impl Stream for Py<Call> {
+    fn ask<T>(&self, question: impl FnOnce(&Exchange) -> T) -> Option<T> {
+        self.get().state().active.exchange().map(question)
+    }
+
+    fn tell(&self, py: Python<'_>) -> PyResult<bool> {
+        let receivers = {
+            let mut state = self.get().state();
+            if state.active.is_away() || state.closing.is_some() {
+                return Ok(false);
+            }
+            state.closing = Some(clock::now());
+            state.received.gone = true;
+            std::mem::take(&mut state.waits.receivers)
+        };
+        wake(py, receivers)?;
+        Ok(true)
+    }
+
+    fn force(&self, py: Python<'_>) -> PyResult<()> {
+        let task = self.get().task(py);
+        task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
     }
 }

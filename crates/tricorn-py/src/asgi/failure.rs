@@ -88,9 +88,19 @@ pub fn is_cancelled(py: Python<'_>, error: &PyErr) -> bool {
 
 /// What `send` of a WebSocket raises when the client has left: an OSError, as the specification asks for since 2.4.
 pub fn client_disconnected(py: Python<'_>) -> PyErr {
+    disconnected(py, "the client disconnected")
+}
+
+/// What `send` raises when the server has told the application to end its stream, and it goes on.
+#[cold]
+pub fn worker_leaves(py: Python<'_>) -> PyErr {
+    disconnected(py, "the worker leaves, and the application was told to end this response")
+}
+
+fn disconnected(py: Python<'_>, text: &'static str) -> PyErr {
     match client_disconnected_type(py) {
-        Ok(kind) => PyErr::from_type(kind.bind(py).clone(), ("the client disconnected",)),
-        Err(_) => PyOSError::new_err("the client disconnected"),
+        Ok(kind) => PyErr::from_type(kind.bind(py).clone(), (text,)),
+        Err(_) => PyOSError::new_err(text),
     }
 }
 

@@ -8,7 +8,7 @@ use super::websocket::Socket;
 use crate::context::Entered;
 use crate::functions::call_with;
 use crate::holders::is_ours_alone;
-use crate::loops::{Callbacks, Gateway, Shared, Tasks, Told, error_of};
+use crate::loops::{Callbacks, Gateway, Row, Shared, Tasks, Told, error_of};
 use crate::marks;
 use crate::report::Reporter;
 use crate::sync::lock;
@@ -27,7 +27,6 @@ pub struct AsgiGateway {
     callbacks: Callbacks,
     state: Option<Py<PyDict>>,
     root_path: String,
-    cancels_all: bool,
     pathsend: bool,
     limits: Limits,
 }
@@ -36,7 +35,7 @@ pub struct AsgiGateway {
 impl AsgiGateway {
     #[new]
     #[pyo3(signature = (application, event_loop, on_error, on_notice=None, *, before=None, after=None, state=None,
-                        root_path="", disconnect_grace=0.0, cancels_all=false, pathsend=false, websocket_max_message_size=16 << 20,
+                        root_path="", disconnect_grace=0.0, grace_is_given=false, pathsend=false, websocket_max_message_size=16 << 20,
                         websocket_ping_interval=20.0, websocket_ping_timeout=20.0, websocket_compression=true))]
     #[expect(clippy::too_many_arguments, reason = "keywords, on the side that calls it")]
     fn new(
@@ -49,7 +48,7 @@ impl AsgiGateway {
         state: Option<Py<PyDict>>,
         root_path: &str,
         disconnect_grace: f64,
-        cancels_all: bool,
+        grace_is_given: bool,
         pathsend: bool,
         websocket_max_message_size: u64,
         websocket_ping_interval: f64,
@@ -64,8 +63,9 @@ impl AsgiGateway {
             // an idle WebSocket has.
             deflate: Policy { enabled: websocket_compression, client_context_takeover: false, ..Policy::default() },
         };
-        let callbacks = Callbacks { event_loop, on_error, on_notice, before, after, grace: disconnect_grace };
-        AsgiGateway { application, callbacks, state, root_path: root_path.to_owned(), cancels_all, pathsend, limits }
+        let callbacks =
+            Callbacks { event_loop, on_error, on_notice, before, after, grace: disconnect_grace, grace_is_given };
+        AsgiGateway { application, callbacks, state, root_path: root_path.to_owned(), pathsend, limits }
     }
 }
 
@@ -101,7 +101,8 @@ pub struct Asgi {
     ground: Arc<Ground>,
     kept: Mutex<Vec<CallObjects>>,
     /// While the worker leaves: the WebSockets that are still to be told so, the oldest last.
-    staying: Mutex<Vec<Py<Socket>>>,
+    staying: Mutex<Vec<(u64, Py<Socket>)>>,
+    streams: Row<Py<Call>>,
 }
 
 impl Asgi {
@@ -112,8 +113,13 @@ impl Asgi {
         marks::tell(py, &engine, None)?;
         let shared = Shared::new(py, &gateway.callbacks, engine);
         let application = gateway.application.clone_ref(py);
-        let ground = Ground::new(shared, tasks, maker, application, gateway.limits.clone(), gateway.cancels_all);
-        Ok(Asgi { ground: Arc::new(ground), kept: Mutex::default(), staying: Mutex::default() })
+        let ground = Ground::new(shared, tasks, maker, application, gateway.limits.clone());
+        Ok(Asgi {
+            ground: Arc::new(ground),
+            kept: Mutex::default(),
+            staying: Mutex::default(),
+            streams: Row::default(),
+        })
     }
 
     fn take_objects(&self, py: Python<'_>) -> PyResult<CallObjects> {
@@ -130,6 +136,11 @@ impl Asgi {
             }
         }
         drop(objects);
+    }
+
+    fn streams_under_way(&self, py: Python<'_>) -> impl Iterator<Item = Py<Call>> {
+        let calls = self.ground.shared.calls.all(py);
+        calls.into_iter().filter_map(|call| Some(call.cast_into::<Call>().ok()?.unbind()))
     }
 
     /// The request cannot be given to the application: its answer, and the error once more.
@@ -264,18 +275,38 @@ impl Gateway for Asgi {
                 sockets.filter_map(|socket| Some((socket.get().open_since()?, socket.unbind()))).collect();
             // The oldest comes last, where it is taken.
             staying.sort_unstable_by_key(|(since, _)| std::cmp::Reverse(*since));
-            let staying = staying.into_iter().map(|(_, socket)| socket).collect();
+            let sockets = staying.len();
             drop(std::mem::replace(&mut *lock(&self.staying), staying));
+            return Ok(sockets + self.streams.line_up(self.streams_under_way(py)));
         }
-        Ok(lock(&self.staying).len())
+        Ok(0)
     }
 
     fn dismiss(&self, py: Python<'_>, most: usize) -> PyResult<()> {
         for _ in 0..most {
-            let next = lock(&self.staying).pop();
-            let Some(socket) = next else { break };
-            Socket::leave(socket.bind(py), self.ground.leaving())?;
+            let socket = {
+                let mut staying = lock(&self.staying);
+                let stream = self.streams.oldest();
+                staying.pop_if(|(since, _)| stream.is_none_or(|stream| *since <= stream))
+            };
+            match socket {
+                Some((_, socket)) => Socket::leave(socket.bind(py), self.ground.leaving())?,
+                None => self.streams.tell_next(py)?,
+            }
         }
         Ok(())
+    }
+
+    fn last_call(&self, py: Python<'_>) -> PyResult<()> {
+        self.streams.tell_rest(py, self.streams_under_way(py))
+    }
+
+    fn enforce(&self, py: Python<'_>, at_once: bool) -> PyResult<()> {
+        let grace = if at_once { 0 } else { self.ground.shared.grace().nanos };
+        self.streams.enforce(py, grace, || self.streams_under_way(py))
+    }
+
+    fn closed(&self) -> (usize, usize) {
+        self.streams.tally()
     }
 }

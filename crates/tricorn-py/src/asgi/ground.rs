@@ -30,9 +30,6 @@ pub struct Ground {
     pub application: Py<PyAny>,
     maker: Mutex<Maker>,
     pub limits: Limits,
-    /// The setting was given: when the grace is over every task is cancelled whose client has left, as in gunicorn. By default
-    /// only those whose response is read by no client any more are.
-    pub cancels_all: bool,
     /// What WebSockets share; `None` while one of them works with it.
     buffers: Mutex<Option<Box<WebSocketBuffers>>>,
     /// The code with which WebSockets are told to go; 0: they may stay.
@@ -42,16 +39,8 @@ pub struct Ground {
 }
 
 impl Ground {
-    pub fn new(
-        shared: Shared,
-        tasks: Tasks,
-        maker: Maker,
-        application: Py<PyAny>,
-        limits: Limits,
-        cancels_all: bool,
-    ) -> Ground {
+    pub fn new(shared: Shared, tasks: Tasks, maker: Maker, application: Py<PyAny>, limits: Limits) -> Ground {
         Ground {
-            cancels_all,
             shared,
             tasks,
             application,
@@ -101,10 +90,16 @@ impl Ground {
         is_used.then(|| scope.clone().unbind())
     }
 
+    /// Whether the grace period holds for every task whose client has left, as in gunicorn, since the setting was given. By default
+    /// only those are cancelled whose response is read by no client any more.
+    pub fn cancels_all(&self) -> bool {
+        self.shared.grace().for_events
+    }
+
     /// Whether a task is to be cancelled now that its grace is over. `is_unread`: its response has begun, and its client, which
     /// is gone, does not read it.
     pub fn cancels(&self, departed: Departed, is_unread: bool) -> bool {
-        self.cancels_all || is_unread && !departed.is_told
+        self.cancels_all() || is_unread && !departed.is_told
     }
 
     /// The log is told that a task is cancelled since its client has left.

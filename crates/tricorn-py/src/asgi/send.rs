@@ -3,6 +3,7 @@ use super::call::{Call, Phase, State};
 use super::event::{
     FINAL, bytes_of, copied_headers, each_header, fault, headers_of, is_true, missing, set_status, status_of, wrong,
 };
+use super::failure::worker_leaves;
 use crate::loops::{AfterTurn, Awaited, Done, Poll, Wait};
 use crate::pieces::{Piece, write_last_file};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError};
@@ -137,11 +138,20 @@ fn body(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>, moved: &mut usize) ->
     *moved = piece.as_bytes().len();
     let more = is_true(event, intern!(py, "more_body"))?;
     if more {
-        call.get().state().response.phase = Phase::Streaming;
-        return with(call, |exchange| {
+        {
+            let mut state = call.get().state();
+            if state.is_closed() {
+                return Err(worker_leaves(py));
+            }
+            state.response.phase = Phase::Streaming;
+        }
+        let engine = &call.get().ground().shared.engine;
+        let sent = with(call, |exchange| {
             exchange.foresee_close_unread(false);
-            Ok(Piece::all(&piece).write(&call.get().ground().shared.engine, exchange, None))
-        });
+            Ok(Piece::all(&piece).write(engine, exchange, None))
+        })?;
+        call.get().state().active.wrote(engine);
+        return Ok(sent);
     }
     last_bytes(call, &piece)
 }
@@ -301,7 +311,8 @@ fn discard(call: &Bound<'_, Call>, kind: &str, event: &Bound<'_, PyDict>) -> PyR
         "http.response.body" if more => {
             state.response.phase = Phase::Streaming;
             state.departed.is_sending = true;
-            let is_overdue = state.departed.is_overdue;
+            // One that was told, and ends by itself, has its grace; one that only sends has nothing to send to.
+            let is_overdue = state.departed.is_overdue || !state.departed.is_told && !this.ground().cancels_all();
             drop(state);
             if is_overdue {
                 this.cancel(py)?;

@@ -9,6 +9,7 @@
 //! The exchange is taken out of the state while something is done with it: Python code that comes back here meanwhile
 //! finds a call that is over, and no lock.
 use super::ground::Ground;
+use crate::loops::Stream;
 use crate::panics::{self, Panicked};
 use crate::report::{is_request_timeout, told_to_end};
 use crate::sync::lock;
@@ -43,6 +44,8 @@ pub struct State {
     pub token: Option<Py<PyAny>>,
     /// All of the answer was written with its head.
     end: Option<End>,
+    /// The application was told to end its response, since the worker leaves.
+    is_closing: bool,
 }
 
 /// What a listener is told.
@@ -134,6 +137,7 @@ impl Call {
         });
         let mut state = self.state();
         state.active.put(exchange);
+        state.active.wrote(&self.ground.shared.engine);
         state.end = end;
         result
     }
@@ -153,7 +157,16 @@ impl Call {
     pub fn written(slf: &Bound<'_, Call>, written: Written) -> PyResult<u8> {
         let gone = || Call::leave_soon(slf).map(|()| GONE);
         match written {
-            Written::Accepted => Ok(ACCEPTED),
+            Written::Accepted => {
+                let ends = {
+                    let state = slf.get().state();
+                    state.is_closing && state.active.exchange().is_some_and(Exchange::is_between_events)
+                };
+                if ends {
+                    slf.get().ground.shared.call_soon(&slf.getattr(intern!(slf.py(), "closed"))?, None)?;
+                }
+                Ok(ACCEPTED)
+            }
             Written::Excess => Ok(EXCESS),
             Written::Gone => gone(),
             Written::OverMark => {
@@ -216,6 +229,11 @@ impl Call {
         if let Err(error) = listener.bind(py).call_method0(name) {
             self.ground.shared.reporter.error(py, format!("Exception in {name}"), error);
         }
+    }
+
+    /// The worker leaves: the response ends here, and the listener is told that its client has left.
+    pub fn close_stream(&self, py: Python<'_>) -> PyResult<()> {
+        self.finish(py, |exchange| self.ground.shared.engine.close_stream(exchange))
     }
 
     /// The client has left: the call is over, and its listener told so.
@@ -286,6 +304,31 @@ impl Call {
         };
         let call = self.ground.end(py, exchange, token);
         drop((call, listener));
+    }
+}
+
+impl Stream for Py<Call> {
+    fn ask<T>(&self, question: impl FnOnce(&Exchange) -> T) -> Option<T> {
+        self.get().state().active.exchange().map(question)
+    }
+
+    /// Its listener knows no notice: its client is gone, but not within an event.
+    fn tell(&self, py: Python<'_>) -> PyResult<bool> {
+        let is_between = {
+            let mut state = self.get().state();
+            if state.active.is_away() || std::mem::replace(&mut state.is_closing, true) {
+                return Ok(false);
+            }
+            state.active.exchange().is_some_and(Exchange::is_between_events)
+        };
+        if is_between {
+            self.force(py)?;
+        }
+        Ok(true)
+    }
+
+    fn force(&self, py: Python<'_>) -> PyResult<()> {
+        self.get().close_stream(py)
     }
 }
 

@@ -3,10 +3,11 @@ use super::call::Call;
 use super::ground::{Ground, OfConnection, kept};
 use crate::context::{Entered, Variable};
 use crate::ends;
-use crate::loops::{Callbacks, Gateway, Shared};
+use crate::loops::{Callbacks, Gateway, LAST_PIECES, Row, Shared};
 use crate::marks;
 use crate::report::Reporter;
 use pyo3::prelude::*;
+use std::cell::Cell;
 use std::sync::Arc;
 use tricorn_io::{Attachment, Engine, Exchange, SlotReadiness};
 
@@ -31,7 +32,7 @@ impl CallGateway {
     /// `disconnect_grace`: seconds between a client's half-close and the end of its call.
     #[new]
     #[pyo3(signature = (event_loop, connect, begin, on_error, on_notice=None, *, before=None, after=None, leave=None,
-                        dismiss=None, disconnect_grace=0.0))]
+                        dismiss=None, disconnect_grace=0.0, grace_is_given=false))]
     #[expect(clippy::too_many_arguments, reason = "keywords, on the side that calls it")]
     fn new(
         event_loop: Py<PyAny>,
@@ -44,8 +45,10 @@ impl CallGateway {
         leave: Option<Py<PyAny>>,
         dismiss: Option<Py<PyAny>>,
         disconnect_grace: f64,
+        grace_is_given: bool,
     ) -> CallGateway {
-        let callbacks = Callbacks { event_loop, on_error, on_notice, before, after, grace: disconnect_grace };
+        let callbacks =
+            Callbacks { event_loop, on_error, on_notice, before, after, grace: disconnect_grace, grace_is_given };
         CallGateway { callbacks, connect, begin, leave, dismiss }
     }
 }
@@ -58,6 +61,11 @@ pub struct CallServer {
     context: Py<PyAny>,
     /// in which this says which they are.
     variable: Variable,
+    streams: Row<Py<Call>>,
+    /// While the worker leaves: connections that the application's classes have, and are still to be told.
+    others: Cell<usize>,
+    /// How many of the streams are still to be told.
+    staying: Cell<usize>,
 }
 
 impl CallServer {
@@ -66,7 +74,15 @@ impl CallServer {
         let context = py.import("contextvars")?.call_method0("copy_context")?.unbind();
         let variable = Variable::new(py, c"tricorn.call")?;
         marks::tell(py, &engine, Some(&variable))?;
-        Ok(CallServer { ground: Arc::new(ground), gateway: gateway.clone().unbind(), context, variable })
+        Ok(CallServer {
+            ground: Arc::new(ground),
+            gateway: gateway.clone().unbind(),
+            context,
+            variable,
+            streams: Row::default(),
+            others: Cell::new(0),
+            staying: Cell::new(0),
+        })
     }
 
     /// Calls the server. What it raises is the request's end, and nothing else's.
@@ -99,6 +115,11 @@ impl CallServer {
         self.ground.shared.engine.knows_call_by(exchange.slot(), call.as_ptr() as u64);
         state.listener = Some(listener);
         Ok(())
+    }
+
+    fn streams_under_way(&self, py: Python<'_>) -> impl Iterator<Item = Py<Call>> {
+        let calls = self.ground.shared.calls.all(py);
+        calls.into_iter().filter_map(|call| Some(call.cast_into::<Call>().ok()?.unbind()))
     }
 
     fn at<'py>(&self, py: Python<'py>, slot: usize) -> Option<Bound<'py, Call>> {
@@ -174,15 +195,41 @@ impl Gateway for CallServer {
     }
 
     fn leave(&self, py: Python<'_>, code: u16) -> PyResult<usize> {
-        let Some(leave) = &self.gateway.get().leave else { return Ok(0) };
-        leave.call1(py, (code,))?.extract(py)
+        let leave = self.gateway.get().leave.as_ref();
+        self.others.set(leave.map_or(Ok(0), |leave| leave.call1(py, (code,))?.extract(py))?);
+        self.staying.set(self.streams.line_up(self.streams_under_way(py)));
+        Ok(self.others.get() + self.staying.get())
     }
 
+    /// The classes do not tell how old their connections are: of both kinds the same share is told, each in its order.
     fn dismiss(&self, py: Python<'_>, most: usize) -> PyResult<()> {
-        let Some(dismiss) = &self.gateway.get().dismiss else { return Ok(()) };
-        if let Err(error) = dismiss.call1(py, (most,)) {
+        let mut others = 0;
+        for _ in 0..most {
+            let (sockets, streams) = (self.others.get(), self.staying.get());
+            if streams > 0 && streams >= sockets {
+                self.staying.set(streams - 1);
+                self.streams.tell_next(py)?;
+            } else if sockets > 0 {
+                self.others.set(sockets - 1);
+                others += 1;
+            }
+        }
+        let Some(dismiss) = self.gateway.get().dismiss.as_ref().filter(|_| others > 0) else { return Ok(()) };
+        if let Err(error) = dismiss.call1(py, (others,)) {
             self.reporter().error(py, "Exception while WebSockets were closed".into(), error);
         }
         Ok(())
+    }
+
+    fn last_call(&self, py: Python<'_>) -> PyResult<()> {
+        self.streams.tell_rest(py, self.streams_under_way(py))
+    }
+
+    fn enforce(&self, py: Python<'_>, at_once: bool) -> PyResult<()> {
+        self.streams.enforce(py, if at_once { 0 } else { LAST_PIECES }, || self.streams_under_way(py))
+    }
+
+    fn closed(&self) -> (usize, usize) {
+        self.streams.tally()
     }
 }

@@ -220,6 +220,11 @@ impl Call {
         Call::client_left(slf)
     }
 
+    /// The event is complete after which the stream is to end; in a turn of its own.
+    fn closed(&self, py: Python<'_>) -> PyResult<()> {
+        self.close_stream(py)
+    }
+
     /// The client was found to have closed its sending side; in a turn of its own.
     fn hung_up(slf: &Bound<'_, Call>) {
         slf.get().tell(slf.py(), Event::HangUp);

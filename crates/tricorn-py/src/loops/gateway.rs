@@ -27,11 +27,23 @@ pub trait Gateway {
     /// What those are known by that are told of their connections, with their slots.
     fn calls(&self, py: Python<'_>) -> Vec<(usize, Py<PyAny>)>;
     fn cancel_all(&self, py: Python<'_>) -> PyResult<()>;
-    /// The worker leaves. Connections that would stay for ever, WebSockets, are to be told so with this code: those that begin
-    /// from now on at once, the others by `dismiss`. How many of these there are.
+    /// The worker leaves. Connections that would stay for ever, WebSockets and event streams, are to be told so (WebSockets with
+    /// this code): those that begin from now on at once, the others by `dismiss`. How many of these there are.
     fn leave(&self, py: Python<'_>, code: u16) -> PyResult<usize>;
     /// Tells so many of those that were there, the oldest first.
     fn dismiss(&self, _py: Python<'_>, _most: usize) -> PyResult<()> {
         Ok(())
+    }
+    /// Tells all responses to end that are under way and have no length.
+    fn last_call(&self, _py: Python<'_>) -> PyResult<()> {
+        Ok(())
+    }
+    /// Ends responses that were told to end and have had their time, or that have none.
+    fn enforce(&self, _py: Python<'_>, _at_once: bool) -> PyResult<()> {
+        Ok(())
+    }
+    /// How many responses were told to end, and how many of them did not in time.
+    fn closed(&self) -> (usize, usize) {
+        (0, 0)
     }
 }

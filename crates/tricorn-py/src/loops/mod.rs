@@ -8,11 +8,13 @@ mod beginning;
 mod call_table;
 mod gateway;
 mod loop_future;
+mod row;
 mod shared;
 mod tasks;
 
 pub use awaitable::{AfterTurn, Awaited, Done, Poll, Ready, Wait};
 pub use gateway::Gateway;
 pub use loop_future::{LoopFuture, When};
+pub use row::{LAST_PIECES, Row, Stream};
 pub use shared::{Callbacks, Ending, Over, Remote, Shared, Told};
 pub use tasks::{Begun, Tasks, error_of, wake};

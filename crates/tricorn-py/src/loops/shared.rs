@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tricorn_io::clock::SECOND;
-use tricorn_io::{Active, Engine, Exchange, Streak};
+use tricorn_io::{Active, Engine, Exchange, Grace, Streak};
 use tricorn_proto::message::Known;
 
 /// What the worker gave a gateway to call.
@@ -23,6 +23,8 @@ pub struct Callbacks {
     pub after: Option<Py<PyAny>>,
     /// Seconds between a client's half-close and the end of its request.
     pub grace: f64,
+    /// The operator has given it: it holds for those too who read event streams.
+    pub grace_is_given: bool,
 }
 
 /// What the end of a request leaves.
@@ -40,8 +42,7 @@ pub struct Shared {
     pub event_loop: Py<PyAny>,
     pub before: Option<Py<PyAny>>,
     after: Option<Py<PyAny>>,
-    /// Nanoseconds between a client's half-close and the end of its request.
-    grace: u64,
+    grace: Grace,
     /// The calls that are told what happens to their connections.
     pub calls: CallTable,
     pub beginning: Beginning,
@@ -88,7 +89,10 @@ impl Shared {
             event_loop: callbacks.event_loop.clone_ref(py),
             before: copy(&callbacks.before),
             after: copy(&callbacks.after),
-            grace: (callbacks.grace.max(0.0) * SECOND as f64) as u64,
+            grace: Grace {
+                nanos: (callbacks.grace.max(0.0) * SECOND as f64) as u64,
+                for_events: callbacks.grace_is_given,
+            },
             calls: CallTable::default(),
             beginning: Beginning::default(),
             scratch: Mutex::default(),
@@ -100,8 +104,12 @@ impl Shared {
         lock(&self.scratch)
     }
 
+    pub fn grace(&self) -> Grace {
+        self.grace
+    }
+
     pub fn grace_seconds(&self) -> f64 {
-        self.grace as f64 / SECOND as f64
+        self.grace.nanos as f64 / SECOND as f64
     }
 
     /// Whether something is called when a response is complete.

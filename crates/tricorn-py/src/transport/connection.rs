@@ -10,7 +10,7 @@
 use super::ground::Ground;
 use super::lost::LostProtocols;
 use crate::ends::{local_address, peer_address};
-use crate::loops::{Ending, Remote, Told};
+use crate::loops::{Ending, Remote, Stream, Told};
 use crate::report::told_to_end;
 use crate::sync::lock;
 use pyo3::exceptions::{PyConnectionResetError, PyTimeoutError};
@@ -47,6 +47,8 @@ pub struct State {
     pub paused: bool,
     /// The response is complete.
     pub answered: bool,
+    /// It is to end after the event that is being written, since the worker leaves.
+    pub ends_soon: bool,
     /// The response said that the connection ends with it: its protocol closes the transport when its handler is done.
     pub will_close: bool,
     /// The connection speaks another protocol.
@@ -211,6 +213,14 @@ impl Transport {
         self.drop_connection(py, exchange);
     }
 
+    /// The worker leaves: the response ends here, and the protocol is told that its connection is gone.
+    pub fn close_stream(&self, py: Python<'_>) {
+        let Some(mut exchange) = self.take() else { return };
+        self.lose(py, None);
+        self.ground.shared.engine.close_stream(&mut exchange);
+        self.drop_connection(py, exchange);
+    }
+
     /// The request's body is not as it should be, or does not come.
     pub fn refuse(&self, py: Python<'_>, refusal: &Refusal) {
         let Some(mut exchange) = self.take() else { return };
@@ -279,6 +289,33 @@ impl Transport {
         drop(request); // it refers to the protocol, which refers to this
         let Some(protocol) = lock(&self.protocol).take() else { return };
         LostProtocols::tell_soon(self.ground.lost.bind(py), &self.ground.shared, protocol, why);
+    }
+}
+
+impl Stream for Py<Transport> {
+    fn ask<T>(&self, question: impl FnOnce(&Exchange) -> T) -> Option<T> {
+        let state = self.get().state();
+        state.active.exchange().filter(|_| !state.answered).map(question)
+    }
+
+    /// A protocol knows no notice: it loses its connection, but not within an event.
+    fn tell(&self, py: Python<'_>) -> PyResult<bool> {
+        let is_between = {
+            let mut state = self.get().state();
+            if state.active.is_away() || std::mem::replace(&mut state.ends_soon, true) {
+                return Ok(false);
+            }
+            state.active.exchange().is_some_and(Exchange::is_between_events)
+        };
+        if is_between {
+            self.get().close_stream(py);
+        }
+        Ok(true)
+    }
+
+    fn force(&self, py: Python<'_>) -> PyResult<()> {
+        self.get().close_stream(py);
+        Ok(())
     }
 }
 

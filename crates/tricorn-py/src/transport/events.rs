@@ -76,6 +76,10 @@ pub fn after_write(slf: &Bound<'_, Transport>, outcome: Outcome) -> PyResult<()>
             this.client_left(py);
             Ok(())
         }
+        Outcome::Closes => {
+            this.close_stream(py);
+            Ok(())
+        }
         Outcome::Complete => this.complete(py),
         Outcome::Wrong(why) => {
             this.failed(py, PyRuntimeError::new_err(why), false, None);

@@ -2,7 +2,7 @@
 use super::connection::{self, KeptTransport, Transport, kept};
 use super::events;
 use super::ground::Ground;
-use crate::loops::{Callbacks, Ending, Gateway, Remote, Shared, Told};
+use crate::loops::{Callbacks, Ending, Gateway, LAST_PIECES, Remote, Row, Shared, Told};
 use crate::report::Reporter;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -23,7 +23,8 @@ impl TransportGateway {
     /// `disconnect_grace`: seconds between a client's half-close and the end of its request.
     #[new]
     #[expect(clippy::too_many_arguments, reason = "a record of what is told")]
-    #[pyo3(signature = (factory, event_loop, on_error, on_notice=None, on_leave=None, before=None, after=None, disconnect_grace=3.0))]
+    #[pyo3(signature = (factory, event_loop, on_error, on_notice=None, on_leave=None, before=None, after=None,
+                        disconnect_grace=3.0, grace_is_given=false))]
     fn new(
         factory: Py<PyAny>,
         event_loop: Py<PyAny>,
@@ -33,8 +34,10 @@ impl TransportGateway {
         before: Option<Py<PyAny>>,
         after: Option<Py<PyAny>>,
         disconnect_grace: f64,
+        grace_is_given: bool,
     ) -> TransportGateway {
-        let callbacks = Callbacks { event_loop, on_error, on_notice, before, after, grace: disconnect_grace };
+        let callbacks =
+            Callbacks { event_loop, on_error, on_notice, before, after, grace: disconnect_grace, grace_is_given };
         TransportGateway { callbacks, factory, on_leave }
     }
 }
@@ -43,6 +46,7 @@ impl TransportGateway {
 pub struct Transports {
     ground: Arc<Ground>,
     factory: Py<PyAny>,
+    streams: Row<Py<Transport>>,
 }
 
 impl Transports {
@@ -50,7 +54,7 @@ impl Transports {
         let shared = Shared::new(py, &gateway.callbacks, engine);
         let on_leave = gateway.on_leave.as_ref().map(|on_leave| on_leave.clone_ref(py));
         let ground = Arc::new(Ground::new(py, shared, on_leave)?);
-        Ok(Transports { ground, factory: gateway.factory.clone_ref(py) })
+        Ok(Transports { ground, factory: gateway.factory.clone_ref(py), streams: Row::default() })
     }
 
     /// The transport that belongs to this connection, or a new one.
@@ -63,6 +67,11 @@ impl Transports {
         let transport = Transport::open(py, self.ground.clone(), exchange, &self.factory)?;
         exchange.client.attachment = Some(Box::new(KeptTransport(transport.clone_ref(py))) as Attachment);
         Ok(transport)
+    }
+
+    fn streams_under_way(&self, py: Python<'_>) -> impl Iterator<Item = Py<Transport>> {
+        let calls = self.ground.shared.calls.all(py);
+        calls.into_iter().filter_map(|call| Some(call.cast_into::<Transport>().ok()?.unbind()))
     }
 
     fn at<'py>(&self, py: Python<'py>, slot: usize) -> Option<Bound<'py, Transport>> {
@@ -131,8 +140,25 @@ impl Gateway for Transports {
         Ok(())
     }
 
-    /// What is open is the library's affair.
+    /// WebSockets are the library's affair.
     fn leave(&self, py: Python<'_>, _code: u16) -> PyResult<usize> {
-        self.ground.leave(py).map(|()| 0)
+        self.ground.leave(py)?;
+        Ok(self.streams.line_up(self.streams_under_way(py)))
+    }
+
+    fn dismiss(&self, py: Python<'_>, most: usize) -> PyResult<()> {
+        (0..most).try_for_each(|_| self.streams.tell_next(py))
+    }
+
+    fn last_call(&self, py: Python<'_>) -> PyResult<()> {
+        self.streams.tell_rest(py, self.streams_under_way(py))
+    }
+
+    fn enforce(&self, py: Python<'_>, at_once: bool) -> PyResult<()> {
+        self.streams.enforce(py, if at_once { 0 } else { LAST_PIECES }, || self.streams_under_way(py))
+    }
+
+    fn closed(&self) -> (usize, usize) {
+        self.streams.tally()
     }
 }

@@ -11,6 +11,8 @@ pub enum Outcome {
     /// The client was told to send its body, or another protocol begins.
     MayRead,
     Gone,
+    /// The worker leaves, and the last event is complete.
+    Closes,
     /// The response is complete.
     Complete,
     /// This is no response.

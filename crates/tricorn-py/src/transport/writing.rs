@@ -107,8 +107,12 @@ fn with(
         state.hear(said);
         state.answered |= matches!(outcome, Outcome::Complete);
         state.parser = parser;
+        let ends = state.ends_soon && matches!(outcome, Outcome::Goes) && exchange.is_between_events();
         state.active.put(exchange);
-        if matches!(outcome, Outcome::Behind) {
+        state.active.wrote(engine);
+        if ends {
+            outcome = Outcome::Closes;
+        } else if matches!(outcome, Outcome::Behind) {
             outcome = await_room(engine, &mut state);
         }
     }

@@ -109,7 +109,7 @@ impl<'py> Response<'_, 'py> {
 
     fn send_iterable(&self, result: &Bound<'py, PyAny>) -> PyResult<Option<End>> {
         let py = result.py();
-        let (mut whole, mut is_full) = (None, false);
+        let (mut whole, mut is_full, mut is_closed) = (None, false, false);
         for piece in result.try_iter()? {
             let piece = bytes_of(&piece?)?;
             if is_full {
@@ -127,13 +127,20 @@ impl<'py> Response<'_, 'py> {
                 is_full = true;
                 continue;
             }
-            let sent = self.begun(|_, exchange| {
+            let sent = self.begun(|engine, exchange| {
                 let sent = send(py, self.handle.get().means(), exchange, &piece)?;
                 is_full = exchange.request.reply.is_full();
+                is_closed = engine.ends_stream(exchange);
                 Ok(sent)
             })?;
             if sent == Sent::Gone {
                 return Ok(None);
+            }
+            if is_closed {
+                return self.begun(|engine, exchange| {
+                    engine.close_stream(exchange);
+                    Ok(None)
+                });
             }
         }
         if whole.is_some() {

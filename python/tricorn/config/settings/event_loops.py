@@ -40,7 +40,8 @@ class EventLoops(Section):
         "yet, or one that asks again after it was told. A handler that has not begun its response runs to its end, and "
         "so do clean-up and background work. Once this setting is given, it cancels every task whose response is not "
         "complete, as in gunicorn. Under `tornado` and `aiohttp`: how long a client that only closed its sending side "
-        "may wait for its response.",
+        "may wait for its response. The reader of an event stream (`text/event-stream`) that closes its sending side "
+        "has left: such a task ends at once, unless this setting is given.",
     )
 
     asgi_pathsend = Setting(
@@ -84,18 +85,6 @@ class EventLoops(Section):
         help="Seconds a WebSocket's client may take to answer a ping; 0 is as long as it likes.",
         doc="A client that does not is gone: the connection is closed with code 1011, and the application is told "
         "1006.",
-    )
-
-    websocket_drain = Setting(
-        kind=Seconds(max=YEAR),
-        default=10,
-        own=True,
-        help="Seconds over which a worker that leaves spreads the ends of its WebSockets; 0 ends all at once.",
-        doc="A client that is told to go (1012, or 1001 where the server ends) connects anew. Thousands that do so in "
-        "the same second are a burst for the workers and servers that stay. So they are told evenly, the oldest first, "
-        "from the beginning of the drain on, and all of them within two thirds of `graceful_timeout`. With `reload`, "
-        "and on a quick stop, they are told at once. Under `aiohttp` WebSockets are the application's, which closes "
-        "them in `on_shutdown`.",
     )
 
     websocket_compression = Setting(

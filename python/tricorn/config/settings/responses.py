@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from tricorn.config.header_fields import HeaderFields, ServerName
 from tricorn.config.setting import Action, Section, Setting
-from tricorn.config.validators import Boolean, Choice
+from tricorn.config.validators import Boolean, Choice, Milliseconds, Seconds
+
+YEAR = 31_536_000
 
 
 class Responses(Section):
@@ -53,4 +55,40 @@ class Responses(Section):
         "it ([which balancer reads what](OPERATIONS.md#load)). Only peers in `forwarded_allow_ips` are told, and those "
         "on a unix socket. A field of that name which the application sets is sent in its place. The admin listener "
         "tells the load at /load whatever is said here.",
+    )
+
+    stream_drain = Setting(
+        kind=Seconds(max=YEAR),
+        default=10,
+        own=True,
+        help="Most seconds over which a worker that leaves ends event streams and WebSockets; 0 ends all at once.",
+        doc="Their clients connect again as soon as they are told to go, and thousands that do so in the same second "
+        "are a burst for other workers and servers. So a worker ends them one after another, the oldest first: at "
+        "least 100 a second, so that few are no reason to wait, and all within this time and two thirds of "
+        "`graceful_timeout`. "
+        "With `reload` and on a quick stop they end at once. So they do when the whole server stops, unless this "
+        "setting is given: give it where other hosts serve on. Under `aiohttp` WebSockets are the application's, which "
+        "closes them in `on_shutdown`. [How a stream ends](how-to/stream-responses.md#how-a-stream-ends).",
+    )
+
+    sse_retry = Setting(
+        kind=Milliseconds(),
+        default=None,
+        own=True,
+        help="Milliseconds, at random, that clients wait whose event streams end since the worker leaves.",
+        doc="The last event of such a stream is a `retry` field with a number between MIN and MAX, the time that an "
+        "EventSource waits before it connects again; browsers take 2 to 5 s by themselves. With a range clients come "
+        "back spread. It is sent between two events only, in responses of `text/event-stream` without a "
+        "Content-Encoding.",
+    )
+
+    sse_ping = Setting(
+        kind=Seconds(max=86_400),
+        default=0,
+        own=True,
+        core=True,
+        help="Seconds after which a silent event stream is sent a comment; 0 sends none.",
+        doc="Proxies close responses that are silent for long, nginx after 60 s. The comment `: ping` is sent between "
+        "two events only, in responses of `text/event-stream` without a Content-Encoding, and an EventSource ignores "
+        "it. Under `asgi`, `aiohttp` and `tornado`.",
     )
