@@ -25,6 +25,7 @@ APPLICATIONS = {
     "channels": Application(),
     "chainlit": Application(),
     "datasette": Application(),
+    "fastmcp": Application(),
     "gradio": Application(variables={"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1"}),
     "litellm": Application(
         app="litellm.proxy.proxy_server:app",
@@ -35,6 +36,7 @@ APPLICATIONS = {
     "mcp": Application(),
     "mcp1": Application(folder="mcp"),
     "nicegui": Application(),
+    "sse": Application(),
     # `streamlit run` starts uvicorn, too, with this application around the script.
     "streamlit": Application(variables={"STREAMLIT_BROWSER_GATHER_USAGE_STATS": "false"}),
 }
