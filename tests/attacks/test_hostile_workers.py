@@ -87,7 +87,7 @@ class Failing(SyncWorker):
 worker_class = Failing
 workers = 2
 """
-    with Site(config, app="hostile:application") as server:
+    with Site(config, app="hostile:application", workers=2) as server:
         first, _ = server.worker_pids()
         os.kill(first, signal.SIGKILL)
         server.log.wait("RuntimeError: no more of me")
