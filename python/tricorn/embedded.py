@@ -39,6 +39,7 @@ from tricorn.workers import native, watch
 from tricorn.workers.application import Application
 from tricorn.workers.farewell import Farewell
 from tricorn.workers.gasgi import AsgiWorker
+from tricorn.workers.leaving import LAST_CALL
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
@@ -106,6 +107,11 @@ class EmbeddedServer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ends = AsyncExitStack()
         """What `stop` undoes, the last first."""
+
+    @property
+    def should_exit(self) -> bool:
+        """Whether the server leaves, by uvicorn's name: libraries look for it at the handler of TERM."""
+        return self.leaving
 
     async def start(self, sockets: Sequence[socket.socket] = ()) -> None:
         """Starts the application up, and accepts requests. Undoes all of it if that fails."""
@@ -225,9 +231,11 @@ class EmbeddedServer:
         """Waits for requests, and for what goes on after them; then cancels what is left."""
         loop = asyncio.get_running_loop()
         core.drain()
-        farewell = Farewell(loop, server.leave(GOING_AWAY), server.dismiss)
+        farewell = Farewell(loop, server.leave(GOING_AWAY), server.dismiss, server.enforce)
         farewell.begin(0.0)  # no other server is there that their clients would besiege
-        end = loop.time() + self.cfg.graceful_timeout
+        patience = self.cfg.graceful_timeout
+        last_call = loop.call_later(0.0 if self.quick else patience * LAST_CALL, server.last_call)
+        end = loop.time() + patience
         while (not done.done() or server.running()) and not self.quick and loop.time() < end:
             self._wakes.clear()
             await _first_of(done, asyncio.ensure_future(self._wakes.wait()), timeout=TICK)
@@ -239,6 +247,7 @@ class EmbeddedServer:
         while (not done.done() or server.running()) and loop.time() < end:
             await _first_of(loop.create_future(), timeout=TICK)
         farewell.cancel()
+        last_call.cancel()
         for descriptor in server.descriptors:
             loop.remove_reader(descriptor)
         server.close()

@@ -54,10 +54,22 @@ class Application:
             except asyncio.CancelledError:
                 self.told.append("cancelled")
                 raise
+        if scope["path"] == "/events":
+            await stream(send, self.begun)
+            return
         body = b"%d" % os.getpid()
         fields = [(b"content-length", b"%d" % len(body))]
         await send({"type": "http.response.start", "status": 200, "headers": fields})
         await send({"type": "http.response.body", "body": body})
+
+
+async def stream(send: Send, begun: asyncio.Event) -> None:
+    fields = [(b"content-type", b"text/event-stream")]
+    await send({"type": "http.response.start", "status": 200, "headers": fields})
+    while True:
+        await send({"type": "http.response.body", "body": b"data: 1\n\n", "more_body": True})
+        begun.set()
+        await asyncio.sleep(0.01)
 
 
 @asynccontextmanager
@@ -207,3 +219,13 @@ async def test_told_to_leave_before_it_serves() -> None:
     server.leave()
     await starting
     await server.stop()
+
+
+@on_a_loop
+async def test_an_event_stream_ends_whole() -> None:
+    app = Application()
+    async with serving(app, graceful_timeout=10 * PATIENCE) as (server, address):
+        reading = asyncio.create_task(get(address, "/events"))
+        await app.begun.wait()
+        await server.stop()
+        assert (await reading).endswith(b"data: 1\n\n\r\n0\r\n\r\n")

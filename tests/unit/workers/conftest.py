@@ -59,6 +59,9 @@ class Core:
         self.note("drain")
         self.over.set()
 
+    def end_calls(self) -> bool:
+        return False
+
     def close_streams(self, lead: float, spread: float, rest: float) -> None: ...
 
     def stop(self) -> None:
@@ -87,6 +90,7 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[Core]:
     for other in ("AsgiGateway", "CallGateway", "GreenServer", "LoopClock", "LoopServer", "TransportGateway"):
         setattr(fake, other, object)
     fake.CallSoon = lambda event_loop: SimpleNamespace(call_soon=event_loop.call_soon)
+    fake.SignalHandler = lambda method: method
     fake.check_access_log_format = fake.check_upload_dir = fake.upload_dir_in_memory = lambda text: None
     fake.check_tls = fake.publish_tls = fake.suite_names = fake.tls_page_bytes = None
     fake.enlarge_signal_stack = lambda: False
