@@ -19,6 +19,9 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 use tricorn_io::{Engine, Turn, Wake, clock};
 
+/// Requests and events that are taken between two looks at the clock.
+const IN_A_ROW: u32 = 16;
+
 /// Serves requests in the event loop of the calling thread until the core is drained or stopped.
 #[pyclass(frozen, unsendable, module = "tricorn._core")]
 pub struct LoopServer {
@@ -161,7 +164,7 @@ impl LoopServer {
     /// Takes what there is, until the loop's other callbacks are to have their turn.
     fn serve(&self, py: Python<'_>, turn: Turn) -> PyResult<()> {
         let mut done = None;
-        loop {
+        for taken in 1u32.. {
             match self.engine.next(0, done.take()) {
                 Wake::Request(exchange) => match panics::caught(|| self.gateway.begin(py, exchange)) {
                     Ok(begun) => done = begun?,
@@ -179,12 +182,13 @@ impl LoopServer {
                     return Ok(());
                 }
             }
-            if turn.is_over(clock::now()) {
-                if let Some(done) = done {
-                    self.engine.give_back(done);
-                }
-                return Ok(());
+            if taken.is_multiple_of(IN_A_ROW) && turn.is_over(clock::now()) {
+                break;
             }
         }
+        if let Some(done) = done {
+            self.engine.hand_in(done);
+        }
+        Ok(())
     }
 }

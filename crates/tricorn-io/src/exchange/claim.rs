@@ -123,8 +123,30 @@ pub fn late_page(date: &[u8], method: Method, request_id: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::{MILLI, thread_cpu};
     use std::io::Read;
     use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn an_exchange_that_is_over_waits_asleep_for_the_answer_under_way() {
+        let (ours, _theirs) = UnixStream::pair().expect("sockets");
+        let claim = Arc::new(Claim::default());
+        let held = HeldClaim::open(&claim, &Stream::new(ours.into()), Method::Get);
+        let answering = claim.request_id();
+        assert!(claim.step(OPEN, TAKING));
+        let waiting = std::thread::spawn(move || {
+            let begun = thread_cpu();
+            drop(held);
+            thread_cpu() - begun
+        });
+        // Not for synchronisation: so long the answer takes.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        assert!(!waiting.is_finished());
+        claim.state.store(TAKEN, Release);
+        drop(answering);
+        let took = waiting.join().expect("a thread");
+        assert!(took < 20 * MILLI, "{took} ns of a processor");
+    }
 
     #[test]
     fn whoever_comes_first_writes_and_nobody_after_the_end() {

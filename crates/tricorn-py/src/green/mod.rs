@@ -37,6 +37,8 @@ use std::sync::Arc;
 use tricorn_io::clock::{self, MILLI};
 use tricorn_io::{Engine, Turn};
 
+/// Greenlets that are started between two looks at the clock.
+const IN_A_ROW: u32 = 16;
 /// A turn so long holds up what else the hub has to do.
 const SLOW: u64 = 10 * MILLI;
 /// Most greenlets that are kept for later.
@@ -213,7 +215,10 @@ impl GreenServer {
         loop {
             while self.engine.look() {
                 self.raise_in_late_calls(py);
-                while self.engine.has_more() && !turn.is_over(clock::now()) {
+                for started in 1u32.. {
+                    if !self.engine.has_more() || started.is_multiple_of(IN_A_ROW) && turn.is_over(clock::now()) {
+                        break;
+                    }
                     self.start_one(slf)?;
                     if self.service.is_over() {
                         return Ok(());

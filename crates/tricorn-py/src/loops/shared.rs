@@ -120,6 +120,8 @@ impl Shared {
     /// A request that begins.
     #[inline]
     pub fn active(&self, exchange: Box<Exchange>) -> Active {
+        // The server of the loop gives way between requests.
+        *lock(&self.streak) = Streak::default();
         Active::new(exchange, self.grace)
     }
 
