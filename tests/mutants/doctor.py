@@ -197,7 +197,7 @@ DOCTOR = (
         "requests are told to wait for a pool only if two looks found them there",
         f"{IO}/src/monitor/census.rs",
         "now.saturating_sub(since) >= self.limit / 2",
-        "now >= since",
+        "now >= *since",
         (f"{IO} lib census",),
     ),
     Fault(
@@ -213,8 +213,8 @@ DOCTOR = (
         "progress_of_slow_requests",
         "a request of a thread that sends pieces is not told as one that takes long",
         f"{IO}/src/monitor/diagnosis.rs",
-        "now.saturating_sub(since) >= limit",
-        "now >= since",
+        "now.saturating_sub(*since) >= limit",
+        "now >= *since",
         (f"{ROOM}/test_busy_workers.py -k takes_long",),
     ),
     Fault(

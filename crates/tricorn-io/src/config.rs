@@ -26,7 +26,7 @@ pub struct Config {
     pub worker_connections: usize,
     /// Most connections held; beyond it others are closed to make room (`reactor/evict.rs`), or nothing is accepted.
     pub max_connections: usize,
-    /// Most descriptors that clients hold: connections, files of bodies and of replies, streams. The others are the
+    /// Most descriptors that clients hold: connections, files of bodies and of replies. The others are the
     /// application's.
     pub max_descriptors: usize,
     /// Idle time of a connection between two requests; 0 closes after each response.

@@ -92,11 +92,6 @@ impl Logs {
         self.access.as_ref().is_some_and(|access| access.is_due()) || self.relays().any(Relay::is_unseen)
     }
 
-    /// Something waits; the monitor that covers looks for it in a tick.
-    pub fn wait_for_writer(&self) -> bool {
-        self.access.as_ref().is_some_and(|access| access.has_pending()) || self.relays().any(Relay::is_unseen)
-    }
-
     /// In how many nanoseconds the monitor has something to do.
     pub fn due_in(&self, now: u64) -> Option<u64> {
         let access = self.access.as_ref().and_then(|access| access.retry_in(now));

@@ -6,11 +6,12 @@
 //!
 //! A [`Stream`] has one owner. Two others may send, each in a case of its own:
 //!
-//! * A cork has a second handle ([`Stream::second`]): its lock puts the bytes in order (`exchange/cork.rs`).
+//! * A cork has a [`Loan`], from which the monitor makes a handle while bytes lie there: its lock puts the bytes in order
+//!   (`exchange/cork.rs`).
 //! * The monitor has a [`Lent`] number, from which it makes a handle while the claim keeps the owner from closing
 //!   (`exchange/claim.rs`).
 use crate::secured::{Secured, Sessions, Shaken};
-use crate::sys::fds::{self, duplicate, retry, send, unacknowledged};
+use crate::sys::fds::{self, duplicate, retry, send, unacknowledged, with_borrowed};
 use crate::sys::poll::ready;
 use crate::tls::Facts;
 use rustix::event::PollFlags;
@@ -47,6 +48,11 @@ impl Stream {
     /// Another handle for the same connection.
     pub fn second(&self) -> io::Result<Stream> {
         Ok(Stream { socket: io::fcntl_dupfd_cloexec(&self.socket, 3)?, secured: self.secured.clone() })
+    }
+
+    /// For a thread that sends in the owner's place, under a lock that both share.
+    pub fn lend(&self) -> Loan {
+        Loan { number: self.socket.as_raw_fd(), secured: self.secured.clone() }
     }
 
     /// What is known of its session, once that is open; `None`: it is a plain one.
@@ -226,7 +232,26 @@ impl Stream {
     }
 }
 
-/// The number of a stream's socket, and its session, for a thread that does not own it.
+/// The number of a stream's socket, and its session, behind a lock of the borrower's.
+#[derive(Debug)]
+pub struct Loan {
+    number: RawFd,
+    secured: Option<Arc<Secured>>,
+}
+
+impl Loan {
+    /// A handle of its own. The caller makes sure that the owner has not closed the socket.
+    pub fn handle(&self) -> io::Result<Stream> {
+        Ok(Stream { socket: duplicate(self.number)?, secured: self.secured.clone() })
+    }
+
+    /// The socket itself, for a poller. The same holds of it.
+    pub fn with_socket<T>(&self, work: impl FnOnce(BorrowedFd<'_>) -> T) -> T {
+        with_borrowed(self.number, work)
+    }
+}
+
+/// The same without a lock: the claim keeps the owner from closing.
 #[derive(Debug, Default)]
 pub struct Lent {
     number: AtomicI32,

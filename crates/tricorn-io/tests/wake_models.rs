@@ -154,6 +154,8 @@ struct Worker {
     /// Calls under way, as the slots tell them.
     calls: AtomicU32,
     streams: AtomicU32,
+    /// An app thread waits for events. Under the baton.
+    polls: AtomicBool,
     baton: Mutex<()>,
 }
 
@@ -164,6 +166,7 @@ impl Worker {
             alarm: Alarm::new(),
             calls: AtomicU32::new(0),
             streams: AtomicU32::new(0),
+            polls: AtomicBool::new(false),
             baton: Mutex::new(()),
         })
     }
@@ -272,6 +275,41 @@ fn an_app_thread_that_comes_back_ends_the_covering() {
         }
         app.join().expect("a thread that ends");
         assert!(!worker.watch.is_covering() && !worker.watch.is_app_thread_coming());
+    });
+}
+
+#[test]
+fn an_app_thread_that_leaves_the_wait_for_events_wakes_a_monitor_that_sleeps_beside_calls() {
+    loom::model(|| {
+        let worker = Worker::new();
+        worker.begin_call();
+        worker.polls.store(true, Ordering::SeqCst);
+        let app = thread::spawn({
+            let worker = worker.clone();
+            move || {
+                let guard = worker.baton.lock().expect("no panic");
+                worker.polls.store(false, Ordering::SeqCst);
+                if worker.watch.wake() {
+                    worker.alarm.ring();
+                }
+                drop(guard);
+            }
+        });
+        // Until it is its turn to see to what waits.
+        loop {
+            worker.watch.lie_down();
+            let guard = worker.baton.lock().expect("no panic");
+            let may_sleep = worker.polls.load(Ordering::SeqCst);
+            drop(guard);
+            if may_sleep {
+                worker.alarm.wait();
+            }
+            worker.watch.get_up();
+            if !may_sleep {
+                break;
+            }
+        }
+        app.join().expect("a thread that ends");
     });
 }
 

@@ -127,11 +127,6 @@ impl AccessLog {
         self.lost.load(Relaxed)
     }
 
-    /// Lines wait, and the thread does not look for them.
-    pub fn has_pending(&self) -> bool {
-        self.waiting.load(SeqCst) && !self.thread.is_awake()
-    }
-
     /// Lines wait, may be written now, and the thread does not look for them.
     #[inline]
     pub fn is_due(&self) -> bool {

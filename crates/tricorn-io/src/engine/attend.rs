@@ -30,7 +30,9 @@ impl Engine {
         let config = self.config();
         let left = patience.get_or_insert_with(|| exchange.patience(config));
         self.await_room(exchange);
-        match exchange.room(config, left) {
+        let room = exchange.room(config, left);
+        self.tell_of_cork(exchange);
+        match room {
             Room::Wanted(nanos) => {
                 self.set_timer(exchange, Timer::Room, clock::now().saturating_add(nanos));
                 None

@@ -45,6 +45,12 @@ impl Engine {
 
     /// Sends what the socket takes, and puts the rest on disk if the client does not take enough for a moment. Without the GIL.
     pub fn room(&self, exchange: &mut Exchange, behind: &mut Behind) -> Room {
+        let room = self.look_for_room(exchange, behind);
+        self.tell_of_cork(exchange);
+        room
+    }
+
+    fn look_for_room(&self, exchange: &mut Exchange, behind: &mut Behind) -> Room {
         let room = exchange.room(self.config(), &mut behind.patience);
         let Room::Wanted(nanos) = room else { return room };
         exchange.lane.output_mut().share(&self.shared.responses.held);

@@ -52,13 +52,13 @@ impl Engine {
         core.reactor.chores.weight() > 0
     }
 
-    /// Tells the logs of a request. A monitor that covers waits for events only, and is told: the line may come long before
-    /// the call is over. Either it sees the line, or this sees that it covers.
+    /// Tells the logs of a request. The line may come long before the call is over: either a monitor that is about to wait sees
+    /// it, or this sees that it waits.
     #[inline]
     pub fn tell(&self, record: &Record<'_>) {
         let shared = &*self.shared;
-        if shared.logs.tell(record) && shared.waiting.watch.is_covering() {
-            shared.waiting.alarm.ring();
+        if shared.logs.tell(record) {
+            shared.waiting.line_waits();
         }
     }
 
@@ -192,7 +192,6 @@ impl Shared {
     #[cold]
     fn reclaim_all(&self, core: &mut Core) {
         for lent in self.lost.take() {
-            self.waiting.slots[lent.slot].cork.abandon();
             self.end_call(core, lent.slot, None);
             core.reactor.lose(lent);
         }

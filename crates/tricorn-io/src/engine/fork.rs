@@ -33,8 +33,8 @@ struct Guarded {
     dead: OwnedFd,
 }
 
-/// The monitor works at corks under the first lock, and at everything else under the second.
-type Locks = (MutexGuard<'static, Vec<usize>>, BatonGuard<'static>);
+/// The monitor works at corks under the first locks, and at everything else under the last.
+type Locks = ([MutexGuard<'static, Vec<usize>>; 2], BatonGuard<'static>);
 
 thread_local! {
     static HELD: RefCell<Option<Locks>> = const { RefCell::new(None) };
@@ -53,7 +53,7 @@ impl Engine {
 
 extern "C" fn prepare() {
     let Some(Guarded { shared, .. }) = GUARDED.get() else { return };
-    let locks = (shared.waiting.streams.slots(), shared.baton.take_for_fork());
+    let locks = (shared.waiting.streams.hold_still(), shared.baton.take_for_fork());
     HELD.set(Some(locks));
 }
 
@@ -63,13 +63,10 @@ extern "C" fn parent() {
 
 extern "C" fn child() {
     sys::fork::become_child();
-    let (Some(Guarded { shared, dead }), Some((places, core))) = (GUARDED.get(), HELD.take()) else { return };
+    let (Some(Guarded { shared, dead }), Some((_streams, core))) = (GUARDED.get(), HELD.take()) else { return };
     let replace = |fd: RawFd| sys::fork::replace(fd, dead.as_fd());
     shared.own_descriptors(replace);
     core.reactor.own_descriptors(replace);
-    for slot in places.iter() {
-        shared.waiting.slots[*slot].cork.socket().into_iter().for_each(replace);
-    }
     // The locks are let go of here, by the thread that took them.
 }
 
@@ -84,6 +81,7 @@ impl Shared {
         ];
         alarms.iter().for_each(|fd| each(fd.as_raw_fd()));
         self.events().into_iter().flatten().for_each(|fd| each(fd.as_raw_fd()));
+        each(self.waiting.streams.room().as_raw_fd());
         self.waiting.wakeup().into_iter().for_each(|wakeup| each(wakeup.as_raw_fd()));
         if let Some(channel) = self.siblings.get().and_then(|siblings| siblings.channel.as_ref()) {
             [&channel.receive, &channel.send, &channel.wakeup].iter().for_each(|fd| each(fd.as_raw_fd()));

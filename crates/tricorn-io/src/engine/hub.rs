@@ -158,7 +158,9 @@ impl Engine {
     #[inline]
     pub fn loop_works(&self) {
         if let Some(hub) = self.shared.waiting.hub() {
-            hub.time.wait_ends(clock::now());
+            let now = clock::now();
+            let waited = hub.time.wait_ends(now);
+            self.shared.waiting.loop_works(waited, now);
         }
     }
 

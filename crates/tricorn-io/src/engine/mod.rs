@@ -98,7 +98,6 @@ impl Engine {
             entrance: waiting.entrance.clone(),
             logs: logs.clone(),
             listeners: sockets,
-            streams: waiting.streams.clone(),
             sleeper: waiting.sleeper.clone(),
             callers: waiting.callers(),
             load: responses.load.clone(),
@@ -327,15 +326,19 @@ impl Engine {
         if exchange.wants_cork() && exchange.lane.output().is_behind() {
             self.cork(exchange);
         }
+        self.tell_of_cork(exchange);
         sent
     }
 
     fn cork(&self, exchange: &mut Exchange) {
-        let shared = &*self.shared;
-        exchange.open_cork(&shared.waiting.slots[exchange.slot].cork);
-        shared.waiting.streams.add(exchange.slot);
-        if shared.waiting.watch.stream_began() {
-            shared.waiting.alarm.ring();
+        exchange.open_cork(&self.shared.waiting.slots[exchange.slot].cork);
+    }
+
+    /// Tells the monitor that bytes wait in the cork, if it does not know. To be called after whatever may put some there.
+    #[inline]
+    pub(crate) fn tell_of_cork(&self, exchange: &mut Exchange) {
+        if exchange.lane.output_mut().take_cork_news() {
+            self.shared.waiting.bytes_wait(exchange.slot);
         }
     }
 
@@ -383,9 +386,12 @@ impl Engine {
         shared.waiting.sleeper.get_up();
         core.reactor.arrived(&mut events, clock::now());
         core.spare = events;
-        if shared.hands_over() && core.reactor.has_work() {
-            // If the GIL does not let this thread go on, the monitor has to.
+        // If the GIL does not let this thread go on, the monitor has to, which sleeps while calls are merely waited for.
+        let takes_work = shared.hands_over() && core.reactor.has_work();
+        if takes_work {
             shared.waiting.watch.app_thread_comes();
+        }
+        if takes_work || core.calls.running > 0 {
             shared.waiting.wake_monitor();
         }
         if result.is_err() {

@@ -11,6 +11,8 @@ pub struct Corked {
     cork: Option<Arc<Cork>>,
     /// The outbox is in the cork.
     is_inside: bool,
+    /// The monitor does not know of that yet.
+    is_news: bool,
     /// When the last piece came.
     last_piece: u64,
 }
@@ -21,13 +23,10 @@ impl Corked {
         self.cork.is_some()
     }
 
-    /// Whether the cork could be opened for this stream.
-    pub fn open(&mut self, cork: &Arc<Cork>, stream: &Stream) -> bool {
-        let is_open = cork.open(stream).is_ok();
-        if is_open {
-            self.cork = Some(cork.clone());
-        }
-        is_open
+    /// Opens the cork for this stream, which is kept for as long.
+    pub fn open(&mut self, cork: &Arc<Cork>, stream: &Stream) {
+        cork.open(stream);
+        self.cork = Some(cork.clone());
     }
 
     /// Whether this piece came right after the last one.
@@ -50,9 +49,15 @@ impl Corked {
         if let Some(cork) = &self.cork
             && !outbox.is_empty()
         {
-            cork.put(outbox);
+            self.is_news |= cork.put(outbox);
             self.is_inside = true;
         }
+    }
+
+    /// Whether the monitor is to be told that bytes wait, once.
+    #[inline]
+    pub fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.is_news)
     }
 
     /// Takes back what was left to the monitor.
@@ -68,6 +73,16 @@ impl Corked {
     #[inline]
     pub fn close(&mut self, outbox: &mut Outbox, spent: &mut Vec<SharedBytes>) {
         self.take(outbox, spent);
+        if let Some(cork) = self.cork.take() {
+            cork.close();
+        }
+    }
+}
+
+impl Drop for Corked {
+    /// The exchange is dropped, and its socket closed behind this: nothing more is sent by the cork.
+    #[inline]
+    fn drop(&mut self) {
         if let Some(cork) = self.cork.take() {
             cork.close();
         }

@@ -43,10 +43,11 @@ const COPY: usize = 16 * 1024;
 pub struct Output {
     /// With `request_timeout`: whether the reply is still ours. Dropped before the stream.
     claim: Option<HeldClaim>,
+    /// Dropped before the stream, too, which it has lent.
+    corked: Corked,
     pub(super) stream: Stream,
     link: Link,
     pub(super) outbox: Outbox,
-    corked: Corked,
     /// Bytes in the outbox beyond which the application waits.
     mark: usize,
     /// How the client takes what was put on disk.
@@ -66,10 +67,10 @@ impl Output {
     pub fn new(stream: Stream) -> Output {
         Output {
             claim: None,
+            corked: Corked::default(),
             stream,
             link: Link::default(),
             outbox: Outbox::default(),
-            corked: Corked::default(),
             mark: usize::MAX,
             behind: None,
             idle_file: None,
@@ -383,9 +384,14 @@ impl Output {
     }
 
     pub fn open_cork(&mut self, cork: &Arc<Cork>) {
-        if self.corked.open(cork, &self.stream) {
-            self.recork();
-        }
+        self.corked.open(cork, &self.stream);
+        self.recork();
+    }
+
+    /// Whether the monitor is to be told that bytes wait in the cork, once.
+    #[inline]
+    pub fn take_cork_news(&mut self) -> bool {
+        self.corked.take_news()
     }
 
     /// When the last piece came of which more were to come.

@@ -31,6 +31,8 @@ pub(super) struct Census {
     limit: u64,
     next: u64,
     pause: u64,
+    /// How many calls were under way at the last look at them, and how many of those may come to wait for a pool.
+    counted: (u64, usize),
     asked: Option<u64>,
     /// Who was at a pool when it was asked last, by slot.
     known: HashMap<usize, Known>,
@@ -65,7 +67,7 @@ struct Episode {
 impl Census {
     pub fn new(threshold: u64) -> Census {
         let limit = threshold.saturating_mul(LIMIT);
-        Census { limit, next: 0, pause: 0, asked: None, known: HashMap::new(), episodes: Vec::new() }
+        Census { limit, next: 0, pause: 0, counted: (0, 0), asked: None, known: HashMap::new(), episodes: Vec::new() }
     }
 
     /// Requests wait for a pool.
@@ -89,6 +91,7 @@ impl Census {
             return Vec::new();
         }
         let mut calls = calls();
+        self.counted = (in_flight, calls.len());
         calls.sort_unstable_by_key(|(_, started)| *started);
         let old = calls.iter().filter(|(_, started)| now.saturating_sub(*started) >= self.limit).count();
         if old < SEVERAL && self.episodes.is_empty() {
@@ -182,7 +185,9 @@ impl Census {
 
     /// In how many nanoseconds there may be something to do, while calls are under way.
     pub fn due(&self, now: u64, in_flight: u64) -> Option<u64> {
-        let works = in_flight >= SEVERAL as u64 || !self.episodes.is_empty() || self.asked.is_some();
+        let (then, several) = self.counted;
+        let may_wait = in_flight >= SEVERAL as u64 && (in_flight != then || several >= SEVERAL);
+        let works = may_wait || !self.episodes.is_empty() || self.asked.is_some();
         (self.limit > 0 && works).then(|| self.next.saturating_sub(now).max(self.limit / 100))
     }
 }

@@ -13,7 +13,7 @@ use super::slow::{Clerk, Silent, Slow};
 use super::stalls::{Scene, Stalls, Witness};
 use crate::clock;
 use crate::engine::shared::Shared;
-use crate::scoreboard::{Phase, Word};
+use crate::scoreboard::Word;
 use crate::sys::{processor, signals};
 use crate::waiting::Eye;
 use crate::waiting::progress::Silence;
@@ -105,11 +105,6 @@ impl Diagnosis {
         }
     }
 
-    /// What was told is not over: the monitor must not sleep.
-    pub fn is_open(&self) -> bool {
-        self.census.is_on() || self.saturation.is_on() || self.slow.is_on()
-    }
-
     /// In how many nanoseconds there may be something to do.
     pub fn due(&self, shared: &Shared, eye: &Eye, now: u64) -> Option<u64> {
         if !is_warm(shared) {
@@ -119,8 +114,8 @@ impl Diagnosis {
         [
             self.stalls.due(scene(shared, eye, now, 0)),
             self.census.due(now, in_flight),
-            self.saturation.due(now, in_flight),
-            self.slow.due(now, in_flight),
+            self.saturation.due(now),
+            self.slow.due(now, || progress(shared).collect()),
         ]
         .into_iter()
         .flatten()
@@ -180,26 +175,27 @@ fn scene(shared: &Shared, eye: &Eye, now: u64, late: u64) -> Scene {
 
 /// The calls under way that may wait for a pool: of an open connection the application may wait for anything.
 fn calls(shared: &Shared) -> Vec<(usize, u64)> {
-    let waits = |slot: usize| !matches!(shared.board.phase(slot), Phase::WebSocket | Phase::Upgraded);
-    shared.board.starts().filter(|(slot, _)| waits(*slot)).collect()
+    shared.board.starts().filter(|(slot, _)| !shared.board.phase(*slot).is_open_socket()).collect()
 }
 
 /// The calls on threads that have made no progress for so long.
 fn silent(shared: &Shared, now: u64, limit: u64) -> Vec<Silent> {
+    let is_silent = |(_, since): &(Silent, u64)| now.saturating_sub(*since) >= limit;
+    progress(shared).filter(is_silent).map(|(silent, _)| silent).collect()
+}
+
+/// The calls on threads, and since when each has made no progress.
+fn progress(shared: &Shared) -> impl Iterator<Item = (Silent, u64)> {
     let waiting = &shared.waiting;
-    let silent = |slot: usize| {
+    (0..waiting.slots.len()).filter_map(|slot| {
         let (call, started) = waiting.running(slot)?;
-        if now.saturating_sub(started) < limit {
-            return None;
-        }
         match waiting.silence(slot, call, started) {
-            Silence::Since(since) if now.saturating_sub(since) >= limit => {
-                Some(Silent { slot, call, started, thread: waiting.slots[slot].thread() })
+            Silence::Since(since) => {
+                Some((Silent { slot, call, started, thread: waiting.slots[slot].thread() }, since))
             }
-            _ => None,
+            Silence::Client | Silence::Exempt => None,
         }
-    };
-    (0..waiting.slots.len()).filter_map(silent).collect()
+    })
 }
 
 /// Whose times are read twice a second.

@@ -1,7 +1,8 @@
 //! The monitor: a native thread that asks "the Python side is busy; what must still happen?".
 //!
-//! * Asleep while nothing is in flight: no timer runs in an idle worker.
-//! * Ticking while application calls are: if a call did not end since the last tick and no thread waits for events, a parked
+//! * Asleep while nothing happens: no timer runs in an idle worker, nor beside calls that wait while an app thread waits for
+//!   events. It wakes for a call that begins or ends, for that thread when it comes back, and for what is due.
+//! * Ticking while calls begin and end: if a call did not end since the last tick and no thread waits for events, a parked
 //!   app thread is woken to do so.
 //! * Covering when no app thread is left: it reads and buffers requests, serves slow readers and keeps the deadlines,
 //!   until an app thread comes back. It starts no request.
@@ -32,7 +33,6 @@ use crate::limiter::{GLANCE, Keeper};
 use crate::reactor::Runner;
 use crate::scoreboard::Word;
 use crate::sys::signals;
-use crate::waiting::sleeper::Sleeper;
 use crate::waiting::{Eye, Seen};
 use diagnosis::Diagnosis;
 use rustix::fd::{AsFd, BorrowedFd};
@@ -41,8 +41,8 @@ use std::sync::atomic::Ordering;
 use usage::Usage;
 use watchdog::Watchdog;
 
-/// Ticks without a call in flight before it sleeps: short enough to cost nothing, long enough not to be woken for each
-/// of a stream of requests. A long tick in which a hub rests counts as several.
+/// Ticks in which nothing happens before it sleeps, whatever calls go on: short enough to cost nothing, long enough not to be
+/// woken for each of a stream of requests. A long tick in which a hub rests counts as several.
 const IDLE_TICKS: u64 = 4;
 
 /// How often it looks, while draining, whether what waits will ever be served.
@@ -54,8 +54,6 @@ const PAUSED: u64 = clock::SECOND;
 /// A process that has computed for one part in so many of a time was not stopped for all of it.
 const COMPUTES: u64 = 20;
 
-/// Heartbeats of a covering monitor within `timeout`, after which the arbiter takes a silent worker for stuck.
-const HEARTBEATS: u64 = 4;
 /// How long it lets go of the baton while there is more to read, or another thread waits for the baton
 /// (`Baton::is_wanted`). A thread that waits for a Mutex needs so long to wake up.
 const BREATH: u64 = MILLI / 5;
@@ -87,6 +85,7 @@ pub fn run(shared: &Shared) {
         slicer: Slicer::default(),
         last: Last { looked: clock::now(), expected: u64::MAX, cpu: 0 },
         has_jobs: false,
+        has_room: false,
     };
     while !shared.life.is_closed() {
         monitor.rest();
@@ -117,6 +116,8 @@ struct Monitor<'s> {
     last: Last,
     /// Jobs are left that no app thread does.
     has_jobs: bool,
+    /// A socket that a stream had filled takes bytes again.
+    has_room: bool,
 }
 
 /// Its last look.
@@ -135,12 +136,9 @@ impl Monitor<'_> {
         match self.mode {
             Mode::Asleep => {
                 shared.waiting.watch.lie_down();
-                // A call that began before the word said so is seen here; one that begins later rings.
-                match shared.waiting.monitors_sleep() {
-                    None if self.in_flight() || self.is_app_thread_coming() || self.log_waits() => {}
-                    Some(_) if self.has_jobs || shared.baton.take().reactor.has_job() => {}
-                    None => self.wait([None; 2], self.log_retry()),
-                    Some(sleep) => self.sleep_beside_hub(sleep),
+                // What began before the word said so is seen here; what begins later rings.
+                if self.may_sleep() {
+                    self.sleep();
                 }
                 shared.waiting.watch.get_up();
                 self.mode = Mode::Ticking;
@@ -149,33 +147,64 @@ impl Monitor<'_> {
             _ if self.has_jobs => self.wait([None; 2], Some(0)),
             Mode::Ticking if self.calm => self.rest_long(),
             Mode::Ticking => self.wait([None; 2], Some(TICK)),
-            Mode::Covering => {
-                let sleep = shared.waiting.monitors_sleep();
-                if let Some(sleep) = sleep {
-                    sleep.lie_down(); // a hub that is away may give exchanges back all the same
-                }
-                let now = clock::now();
-                let timeout = self.queue_timeout(now);
-                let ticks = (self.log_waits() || shared.waiting.streams.any()).then_some(TICK);
-                // Whether a request is stranded is a question of time, too.
-                let stranded = (shared.is_draining() && shared.has_queued()).then_some(STRANDED);
-                let glance = self.keeper.is_some().then_some(GLANCE);
-                let hub = [
-                    self.eye.due(&shared.waiting, now),
-                    self.diagnosis.due(shared, &self.eye, now),
-                    self.slicer.due(now),
-                ];
-                let own = [self.heartbeat(), self.watchdog.due(shared, now), self.log_retry()];
-                let timeout = [timeout, ticks, stranded, glance].into_iter().chain(hub).chain(own).flatten().min();
-                if let Some(sleep) = sleep {
-                    sleep.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));
-                }
-                self.wait(shared.events(), timeout);
-                if let Some(sleep) = sleep {
-                    sleep.get_up();
-                }
-            }
+            Mode::Covering => self.sleep(),
         }
+    }
+
+    /// Whether whatever happens next makes an event that it waits for, or wakes it.
+    fn may_sleep(&self) -> bool {
+        let waiting = &self.shared.waiting;
+        if self.has_jobs
+            || self.log_waits()
+            || waiting.streams.any()
+            || self.is_app_thread_coming()
+            || self.watchdog.is_reporting()
+            || !self.eye.is_unchanged(waiting)
+        {
+            return false;
+        }
+        let needs_a_leader = waiting.calls_hold_threads() && waiting.in_flight();
+        let core = self.shared.baton.take();
+        // An app thread that leaves the wait for events while calls are under way wakes the monitor.
+        !core.reactor.has_job() && (core.polling.is_some() || !needs_a_leader)
+    }
+
+    /// Waits in the kernel: for events, unless an app thread does, and until there is something to do at its time.
+    fn sleep(&mut self) {
+        let shared = self.shared;
+        let sleeper = shared.waiting.monitors_sleep();
+        if let Some(sleeper) = sleeper {
+            sleeper.lie_down(); // a hub that is away may give exchanges back all the same
+        }
+        let watches = sleeper.is_some() || self.mode == Mode::Covering;
+        let now = clock::now();
+        let timeout = self.due(watches, now);
+        if let Some(sleeper) = sleeper {
+            sleeper.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));
+        }
+        self.wait(if watches { shared.events() } else { [None; 2] }, timeout);
+        if let Some(sleeper) = sleeper {
+            sleeper.get_up();
+        }
+    }
+
+    /// In how many nanoseconds there is something to do. `watches`: in place of the app threads, too.
+    fn due(&self, watches: bool, now: u64) -> Option<u64> {
+        let shared = self.shared;
+        let of_connections = if watches { self.queue_timeout(now) } else { None };
+        let ticks = (self.log_waits() || shared.waiting.streams.any()).then_some(TICK);
+        // Whether a request is stranded is a question of time, too.
+        let stranded = (shared.is_draining() && shared.has_queued()).then_some(STRANDED);
+        let glance = self.keeper.is_some().then_some(GLANCE);
+        let of_calls = [
+            self.heartbeat(),
+            self.watchdog.due(shared, now),
+            self.eye.due(&shared.waiting, now),
+            self.diagnosis.due(shared, &self.eye, now),
+            self.slicer.due(now),
+            if self.in_flight() { self.usage.due(now) } else { None },
+        ];
+        [of_connections, ticks, stranded, glance, self.log_retry()].into_iter().chain(of_calls).flatten().min()
     }
 
     /// A long tick, unless something must be done at each short one.
@@ -190,37 +219,17 @@ impl Monitor<'_> {
 
     /// In how many nanoseconds the arbiter must see another heartbeat: calls under way may last beyond `timeout`.
     fn heartbeat(&self) -> Option<u64> {
-        let limit = self.shared.config.timeout;
-        (limit > 0 && self.in_flight()).then(|| (limit / HEARTBEATS).max(TICK))
-    }
-
-    /// Sleeps until something happens to the hub's descriptors, or has to be done at its time.
-    fn sleep_beside_hub(&mut self, sleep: &Sleeper) {
-        let shared = self.shared;
-        let now = clock::now();
-        if self.log_waits() || shared.waiting.streams.any() || self.watchdog.is_reporting() {
-            return;
-        }
-        sleep.lie_down();
-        let glance = self.keeper.is_some().then_some(GLANCE);
-        let dues = [
-            self.queue_timeout(now),
-            self.log_retry(),
-            glance,
-            self.watchdog.due(shared, now),
-            self.eye.due(&shared.waiting, now),
-            self.diagnosis.due(shared, &self.eye, now),
-            self.slicer.due(now),
-        ];
-        let timeout = dues.into_iter().flatten().min();
-        sleep.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));
-        self.wait(shared.events(), timeout);
-        sleep.get_up();
+        (self.shared.config.timeout > 0 && self.in_flight()).then(|| self.shared.waiting.beat())
     }
 
     fn wait(&mut self, events: [Option<BorrowedFd<'_>>; 2], timeout: Option<u64>) {
         self.last.expected = timeout.map_or(u64::MAX, |timeout| self.last.looked.saturating_add(timeout));
-        if self.shared.waiting.alarm.wait(events, self.life, timeout) {
+        let waiting = &self.shared.waiting;
+        let [poller, entrance] = events;
+        let woken = waiting.alarm.wait([poller, entrance, Some(waiting.streams.room())], self.life, timeout);
+        let [.., has_room] = woken.readable;
+        self.has_room = has_room;
+        if woken.orphaned {
             self.life = None;
             orphan::leave(self.shared);
         }
@@ -245,7 +254,7 @@ impl Monitor<'_> {
         if self.mode == Mode::Ticking && self.neglects_admin() {
             self.listen();
         }
-        shared.waiting.streams.send_some(&shared.waiting.slots);
+        shared.waiting.streams.send_some(&shared.waiting.slots, self.has_room);
         if shared.lost.any() {
             shared.reclaim(&mut shared.baton.take());
         }
@@ -282,17 +291,22 @@ impl Monitor<'_> {
         if self.shared.waiting.watch.take_cover_request() && self.takes_the_watch() {
             return;
         }
-        let Seen { is_stuck, is_busy, is_at_rest, .. } = seen;
-        if is_stuck {
+        let is_watched = !seen.is_stuck || self.help();
+        if self.mode == Mode::Ticking {
+            self.grow_idle(seen, is_watched, elapsed);
+        }
+    }
+
+    /// Lies down after some ticks in which nothing has happened. `is_watched`: what comes next is seen without the monitor.
+    fn grow_idle(&mut self, seen: Seen, is_watched: bool, elapsed: u64) {
+        let is_busy = seen.is_busy || self.shared.waiting.streams.any() || self.watchdog.is_reporting();
+        if !is_watched || is_busy || self.log_waits() {
             self.idle = 0;
-            self.help();
-        } else if is_busy || self.log_waits() || self.watchdog.is_reporting() || self.diagnosis.is_open() {
-            self.idle = 0;
-        } else {
-            self.idle += if is_at_rest { (elapsed / TICK).max(1) } else { 1 };
-            if self.idle >= IDLE_TICKS {
-                self.mode = Mode::Asleep;
-            }
+            return;
+        }
+        self.idle += if seen.is_at_rest { (elapsed / TICK).max(1) } else { 1 };
+        if self.idle >= IDLE_TICKS {
+            self.mode = Mode::Asleep;
         }
     }
 
@@ -303,10 +317,9 @@ impl Monitor<'_> {
         }
     }
 
-    /// Lines are to be written now or, while nothing can wait for them to be due, at some time.
+    /// Lines are to be written now.
     fn log_waits(&self) -> bool {
-        let covering = self.mode == Mode::Covering;
-        self.shared.logs.need_a_look() || (covering && self.shared.logs.wait_for_writer())
+        self.shared.logs.need_a_look()
     }
 
     /// When lines that could not be written are due again.
@@ -375,8 +388,8 @@ impl Monitor<'_> {
         shared.waiting.ring_hub();
     }
 
-    /// A call is stuck: another thread must wait for events.
-    fn help(&mut self) {
+    /// A call goes on, or a thread does not come: another one must wait for events. Whether one does.
+    fn help(&mut self) -> bool {
         let shared = self.shared;
         let mut guard = shared.baton.take();
         let core = &mut *guard;
@@ -385,10 +398,10 @@ impl Monitor<'_> {
             if core.reactor.queued() > 0 {
                 shared.look_after_queue(core);
             }
-            return;
+            return core.reactor.queued() == 0;
         }
         if shared.hands_over() && self.eye.wants_processor_only(&shared.waiting, clock::now()) {
-            return;
+            return false;
         }
         shared.board.add(Word::Rescues, 1);
         if core.followers.is_empty() {
@@ -399,6 +412,7 @@ impl Monitor<'_> {
             let wanted = core.reactor.queued().max(1);
             shared.wake_followers(core, wanted);
         }
+        false
     }
 
     fn cover(&mut self) {

@@ -47,6 +47,8 @@ pub(super) struct Sample {
 pub(super) struct Saturation {
     threshold: u64,
     next: u64,
+    /// What was seen last may become an episode.
+    is_pressed: bool,
     before: Option<(u64, Sample)>,
     episode: Option<Episode>,
     over: Option<Episode>,
@@ -68,16 +70,11 @@ struct Episode {
 
 impl Saturation {
     pub fn new(threshold: u64) -> Saturation {
-        Saturation { threshold, next: 0, before: None, episode: None, over: None }
+        Saturation { threshold, next: 0, is_pressed: false, before: None, episode: None, over: None }
     }
 
     pub fn is_due(&self, now: u64) -> bool {
         self.threshold > 0 && now >= self.next
-    }
-
-    /// An episode was told and is not over.
-    pub fn is_on(&self) -> bool {
-        self.over.is_some() || self.episode.as_ref().is_some_and(|episode| episode.told_at > 0)
     }
 
     /// To be called when it is due.
@@ -86,6 +83,7 @@ impl Saturation {
         self.next = now + step;
         let before = self.before.replace((now, sample));
         // After a pause nothing is known of the time between.
+        self.is_pressed = before.is_some_and(|(then, before)| is_pressed(now.saturating_sub(then), before, sample));
         let full = before.is_some_and(|(then, before)| {
             now.saturating_sub(then) <= 4 * step && self.is_full(now.saturating_sub(then), before, sample)
         });
@@ -159,11 +157,22 @@ impl Saturation {
         is_due.then(|| episode.line(now, true))
     }
 
-    /// In how many nanoseconds there may be something to do, while calls are under way.
-    pub fn due(&self, now: u64, in_flight: u64) -> Option<u64> {
-        let works = in_flight > 1 || self.episode.is_some();
+    /// In how many nanoseconds there may be something to do. Calls that merely wait saturate nothing: of a worker that has begun to
+    /// be busy the next look finds that, which comes with its events.
+    pub fn due(&self, now: u64) -> Option<u64> {
+        let works = self.is_pressed || self.episode.is_some() || self.over.is_some();
         (self.threshold > 0 && works).then(|| self.next.saturating_sub(now).max(self.threshold / 10))
     }
+}
+
+/// Whether a loop has worked for half of this time, or requests wait for threads.
+fn is_pressed(length: u64, before: Sample, now: Sample) -> bool {
+    if !now.hub {
+        return now.waiting > 0;
+    }
+    let used = now.computed.saturating_sub(before.computed) + now.queued.saturating_sub(before.queued);
+    let worked = now.worked.zip(before.worked).map_or(used, |(now, then)| now.saturating_sub(then));
+    worked >= length / 2
 }
 
 impl Episode {
@@ -255,7 +264,7 @@ mod tests {
         assert_eq!((&first["verdict"], &first["ongoing"]), (&"SATURATED".into(), &true.into()));
         assert_eq!((&first["computed"], &first["delayed"]), (&0.99.into(), &29.into()));
         assert_eq!((&end["ongoing"], &end["duration"]), (&false.into(), &6.5.into()));
-        assert!(!it.saturation.is_on());
+        assert!(it.saturation.episode.is_none() && it.saturation.over.is_none());
     }
 
     #[test]
@@ -303,6 +312,20 @@ mod tests {
         it.look(12, waits);
         let [record] = it.told.as_slice() else { panic!("one is told: {:?}", it.told) };
         assert_eq!((&record["waiting"], &record["oldest"], &record["cost"]), (&3.into(), &0.6.into(), &15.0.into()));
+    }
+
+    #[test]
+    fn a_look_is_due_while_there_is_much_to_do_and_at_no_other_time() {
+        let mut it = made(true);
+        it.look(3, works(1, 1000, 0));
+        assert_eq!(it.saturation.due(it.now), None, "of calls that wait");
+        it.look(1, works(300, 1000, 5));
+        assert!(it.saturation.due(it.now).is_some());
+        let mut it = made(false);
+        it.look(3, |sample| sample.in_flight = 30);
+        assert_eq!(it.saturation.due(it.now), None);
+        it.look(1, |sample| sample.waiting = 1);
+        assert!(it.saturation.due(it.now).is_some());
     }
 
     #[test]

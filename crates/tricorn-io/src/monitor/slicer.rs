@@ -34,7 +34,7 @@ pub struct Slicer {
     blocked: u64,
     /// Until when slices are measured.
     until: u64,
-    /// How many requests were over at the last look, and when there was one.
+    /// How many requests were over at the last look; when one was, or the loop worked.
     requests: u64,
     busy: u64,
 }
@@ -50,7 +50,7 @@ impl Slicer {
             return;
         }
         let requests = board.get(Word::Requests);
-        if std::mem::replace(&mut self.requests, requests) != requests || board.get(Word::InFlight) > 0 {
+        if std::mem::replace(&mut self.requests, requests) != requests || hub.time.works_since().is_some() {
             self.busy = now;
         }
         let slice = self.current(hub, board, now);

@@ -77,15 +77,15 @@ impl Slow {
         if self.limit == 0 {
             return None;
         }
+        for each in self.followed.iter_mut().filter(|each| each.end.is_none()) {
+            if clerk.runs(each.silent.slot, each.silent.call) {
+                each.runs = now;
+            } else {
+                each.end = Some(now);
+            }
+        }
         if now >= self.next {
             self.next = now + self.step();
-            for each in self.followed.iter_mut().filter(|each| each.end.is_none()) {
-                if clerk.runs(each.silent.slot, each.silent.call) {
-                    each.runs = now;
-                } else {
-                    each.end = Some(now);
-                }
-            }
             let found = silent(self.limit);
             self.follow(now, found, clerk, examiner);
         }
@@ -98,8 +98,7 @@ impl Slow {
         }
         let mut wanted = Vec::new();
         for silent in found {
-            let is_known = |each: &Followed| (each.silent.slot, each.silent.call) == (silent.slot, silent.call);
-            if self.followed.len() >= MOST || self.followed.iter().any(is_known) {
+            if self.followed.len() >= MOST || self.follows(&silent) {
                 continue;
             }
             self.number += 1;
@@ -112,6 +111,10 @@ impl Slow {
             self.looked = now;
             examiner.ask(wanted);
         }
+    }
+
+    fn follows(&self, silent: &Silent) -> bool {
+        self.followed.iter().any(|each| (each.silent.slot, each.silent.call) == (silent.slot, silent.call))
     }
 
     pub fn found(&mut self, finding: Finding) {
@@ -134,14 +137,23 @@ impl Slow {
         Some(line)
     }
 
-    /// A request is followed.
-    pub fn is_on(&self) -> bool {
-        !self.followed.is_empty()
-    }
-
-    /// In how many nanoseconds there may be something to do, while calls are under way.
-    pub fn due(&self, now: u64, in_flight: u64) -> Option<u64> {
-        (self.limit > 0 && in_flight > 0).then(|| self.next.saturating_sub(now).max(MILLI))
+    /// In how many nanoseconds there may be something to do. `calls` are those under way, with the times of their last progress. A
+    /// monitor that sleeps is woken for the end of each.
+    pub fn due(&self, now: u64, calls: impl FnOnce() -> Vec<(Silent, u64)>) -> Option<u64> {
+        if self.limit == 0 {
+            return None;
+        }
+        // What the examiner has found makes no event.
+        if self.followed.iter().any(|each| each.told == 0 || each.end.is_some()) {
+            return Some(self.step());
+        }
+        if self.followed.len() >= MOST {
+            return None;
+        }
+        let rested = if self.looked > 0 { self.looked + REST } else { 0 };
+        let unknown = calls().into_iter().filter(|(silent, _)| !self.follows(silent));
+        let due = unknown.map(|(_, since)| since.saturating_add(self.limit).max(rested).max(self.next)).min()?;
+        Some(due.saturating_sub(now).max(MILLI))
     }
 }
 
@@ -203,8 +215,10 @@ mod tests {
 
     impl Made {
         fn at(&mut self, now: u64, slots: &[usize], over: bool) {
-            let silent = |slot: &usize| Silent { slot: *slot, call: 1, started: SECOND, thread: 7 };
-            let found = |limit| if now >= SECOND + limit { slots.iter().map(silent).collect() } else { Vec::new() };
+            let found = |limit| match now >= SECOND + limit {
+                true => slots.iter().map(|slot| silent(*slot)).collect(),
+                false => Vec::new(),
+            };
             let desk = Desk { over };
             let mut line = self.slow.look(now, found, &desk, &mut self.examiner);
             while let Some(told) = line {
@@ -217,6 +231,10 @@ mod tests {
         fn finds(&mut self, number: u64, at: u64) {
             self.slow.found(Finding { source: "query()".into(), ..Finding::new(number, thread(), at) });
         }
+    }
+
+    fn silent(slot: usize) -> Silent {
+        Silent { slot, call: 1, started: SECOND, thread: 7 }
     }
 
     fn made() -> Made {
@@ -268,6 +286,24 @@ mod tests {
     fn it_can_be_switched_off() {
         let mut it = Made { slow: Slow::new(0), ..made() };
         it.at(90 * SECOND, &[4], false);
-        assert_eq!((it.slow.number, it.slow.due(SECOND, 1)), (0, None));
+        assert_eq!((it.slow.number, it.slow.due(SECOND, || vec![(silent(4), SECOND)])), (0, None));
+    }
+
+    #[test]
+    fn between_the_limit_and_the_end_nothing_is_due() {
+        let mut it = made();
+        let due = |slow: &Slow, now, slots: &[usize]| {
+            slow.due(now, || slots.iter().map(|slot| (silent(*slot), SECOND)).collect())
+        };
+        assert_eq!(due(&it.slow, SECOND, &[]), None);
+        assert_eq!(due(&it.slow, SECOND, &[4]), Some(2 * SECOND));
+        it.at(3 * SECOND, &[4], false);
+        assert_eq!(due(&it.slow, 3 * SECOND, &[4]), Some(it.slow.step()), "its finding is waited for");
+        it.finds(1, 3 * SECOND + 20 * MILLI);
+        it.at(3 * SECOND + it.slow.step(), &[4], false);
+        assert_eq!((it.told.len(), due(&it.slow, 4 * SECOND, &[4])), (1, None));
+        assert_eq!(due(&it.slow, 3 * SECOND + 300 * MILLI, &[4, 5]), Some(700 * MILLI), "after a rest");
+        it.at(9 * SECOND, &[], true);
+        assert_eq!((it.told.len(), due(&it.slow, 9 * SECOND, &[])), (2, None), "its end is told at once");
     }
 }

@@ -196,8 +196,11 @@ impl Watchdog {
         let threads = self.slots.iter().enumerate().filter_map(|(slot, watched)| {
             let (call, started) = shared.waiting.running(slot)?;
             let done = if watched.call == call { *watched } else { Watched::default() };
-            // Silence that begins later is found at the next heartbeat.
-            let silent = self.silent_since(shared, slot, (call, started));
+            let silent = match shared.waiting.silence(slot, call, started) {
+                Silence::Since(since) => Some(since.max(self.resumed)),
+                Silence::Client => Some(now), // it may be back in a moment
+                Silence::Exempt => None,
+            };
             let timeout = shared.config.timeout;
             let silent = silent.filter(|_| timeout > 0 && !done.stuck).map(|since| since.saturating_add(timeout));
             [due_of_limit(shared, done, started), silent].into_iter().flatten().min()

@@ -1,7 +1,5 @@
 //! Descriptors that clients hold beside those of their connections, and the thread that some of them are lent to.
 use super::sender::Sender;
-use crate::waiting::streams::Streams;
-use std::sync::Arc;
 
 pub(super) struct ExtraDescriptors {
     /// Of bodies, and of replies that wait for their clients.
@@ -9,13 +7,11 @@ pub(super) struct ExtraDescriptors {
     /// Connections that are bridged: our end of a pair, and the exchange's.
     bridges: usize,
     pub sender: Sender,
-    /// Each has one of its own.
-    streams: Arc<Streams>,
 }
 
 impl ExtraDescriptors {
-    pub fn new(streams: Arc<Streams>, sender: Sender) -> ExtraDescriptors {
-        ExtraDescriptors { files: 0, bridges: 0, sender, streams }
+    pub fn new(sender: Sender) -> ExtraDescriptors {
+        ExtraDescriptors { files: 0, bridges: 0, sender }
     }
 
     /// A file, if it is one.
@@ -39,6 +35,6 @@ impl ExtraDescriptors {
 
     #[inline]
     pub fn count(&self) -> usize {
-        self.files + 2 * self.bridges + self.streams.open()
+        self.files + 2 * self.bridges
     }
 }

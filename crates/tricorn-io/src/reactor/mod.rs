@@ -87,7 +87,6 @@ use crate::sys::poll::{Event, Events, Poller};
 use crate::waiting::capacity::Callers;
 use crate::waiting::entrance::Entrance;
 use crate::waiting::sleeper::Sleeper;
-use crate::waiting::streams::Streams;
 use admin_gate::AdminGate;
 use admission::{Admission, Limits};
 use bodies::Bodies;
@@ -119,7 +118,6 @@ pub struct Surroundings {
     pub entrance: Arc<Entrance>,
     pub logs: Arc<Logs>,
     pub listeners: Vec<Listener>,
-    pub streams: Arc<Streams>,
     pub sleeper: Arc<Sleeper>,
     pub callers: Callers,
     pub load: Arc<ToldLoad>,
@@ -145,7 +143,7 @@ pub struct Reactor {
 
 impl Reactor {
     pub fn new(given: Surroundings) -> Reactor {
-        let Surroundings { config, board, poller, entrance, logs, listeners, streams, sleeper, callers, load } = given;
+        let Surroundings { config, board, poller, entrance, logs, listeners, sleeper, callers, load } = given;
         let now = clock::now();
         Reactor {
             board,
@@ -158,7 +156,7 @@ impl Reactor {
             deadlines: Deadlines::new(Timeouts::new(&config), Lifetime::new(&config), now, sleeper),
             buffers: Buffers::new(HeadMemory::new(config.head_buffer_total, board)),
             bodies: Bodies::new(config.clone(), board, poller.clone()),
-            extra: ExtraDescriptors::new(streams, Sender::new(&config, poller.clone())),
+            extra: ExtraDescriptors::new(Sender::new(&config, poller.clone())),
             log: Log::new(config.clone(), logs),
             wall: WallText::at(now),
             chores: Chores::default(),

@@ -34,6 +34,11 @@ impl Phase {
         }
     }
 
+    /// Whether the call is at a socket that its client keeps open.
+    pub fn is_open_socket(self) -> bool {
+        matches!(self, Phase::WebSocket | Phase::Upgraded)
+    }
+
     /// Of the word of the text's length; what is no phase counts as a call.
     pub(super) fn of(word: u64) -> Phase {
         Phase::ALL.into_iter().find(|known| *known as u64 == word >> SHIFT).unwrap_or_default()

@@ -90,6 +90,15 @@ impl Poller {
         epoll::add(&self.epoll, fd, EventData::new_u64(token), EventFlags::IN | EventFlags::ET)
     }
 
+    /// Reports once that a socket takes bytes again. A name that it had here before gives way.
+    pub fn await_room(&self, socket: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+        let (data, flags) = (EventData::new_u64(token), EventFlags::OUT | EventFlags::ONESHOT);
+        match epoll::add(&self.epoll, socket, data, flags) {
+            Err(io::Errno::EXIST) => epoll::modify(&self.epoll, socket, data, flags),
+            result => result,
+        }
+    }
+
     pub fn remove(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
         epoll::delete(&self.epoll, fd)
     }

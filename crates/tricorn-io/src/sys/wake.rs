@@ -46,6 +46,18 @@ impl WakePipe {
     }
 }
 
+/// Most descriptors that a thread waits for beside its alarm.
+const OTHERS: usize = 3;
+
+/// What has ended a wait for an alarm, besides a ring or the time.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Woken {
+    /// Which of the others.
+    pub readable: [bool; OTHERS],
+    /// The pipe has ended.
+    pub orphaned: bool,
+}
+
 /// The monitor's alarm clock.
 #[derive(Debug)]
 pub struct Alarm {
@@ -72,29 +84,34 @@ impl Alarm {
     }
 
     /// Waits for a ring, for one of `others` to become readable, for the pipe `life` to end, or for `timeout` nanoseconds.
-    /// Whether the pipe has ended.
     pub fn wait(
         &self,
-        others: [Option<BorrowedFd<'_>>; 2],
+        others: [Option<BorrowedFd<'_>>; OTHERS],
         life: Option<BorrowedFd<'_>>,
         timeout: Option<u64>,
-    ) -> bool {
+    ) -> Woken {
         let timespec = timeout.map(super::poll::timespec);
-        // Of the pipe only its end is asked for, which is always reported (poll(2), POLLHUP).
-        let others = [(others[0], PollFlags::IN), (others[1], PollFlags::IN), (life, PollFlags::empty())];
-        let mut fds: [_; 4] = std::array::from_fn(|_| PollFd::new(&self.fd, PollFlags::IN));
+        let mut fds: [_; OTHERS + 2] = std::array::from_fn(|_| PollFd::new(&self.fd, PollFlags::IN));
         let mut count = 1;
-        for (fd, flags) in others {
-            let Some(fd) = fd else { continue };
-            fds[count] = PollFd::from_borrowed_fd(fd, flags);
+        for fd in others.into_iter().flatten() {
+            fds[count] = PollFd::from_borrowed_fd(fd, PollFlags::IN);
+            count += 1;
+        }
+        if let Some(life) = life {
+            // Only its end is asked for, which is always reported (poll(2), POLLHUP).
+            fds[count] = PollFd::from_borrowed_fd(life, PollFlags::empty());
             count += 1;
         }
         if poll(&mut fds[..count], timespec.as_ref()).is_err() {
-            return false;
+            return Woken::default();
         }
-        if fds[0].revents().contains(PollFlags::IN) {
+        let [alarm, rest @ ..] = fds;
+        if alarm.revents().contains(PollFlags::IN) {
             self.clear();
         }
-        life.is_some() && fds[count - 1].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
+        let mut told = rest[..count - 1].iter().map(PollFd::revents);
+        let readable = others.map(|other| other.is_some() && told.next().is_some_and(|events| !events.is_empty()));
+        let is_end = |events: PollFlags| events.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
+        Woken { readable, orphaned: life.is_some() && told.next().is_some_and(is_end) }
     }
 }

@@ -28,6 +28,14 @@ impl Eye {
         }
     }
 
+    /// Whether what was seen at the last look is so still, as far as its change wakes no monitor that was awake.
+    pub fn is_unchanged(&self, waiting: &Waiting) -> bool {
+        match self {
+            Eye::Threads(threads) => threads.is_unchanged(waiting),
+            Eye::Hub(_) => true, // what happens to a hub makes events, and a call that begins is a deadline
+        }
+    }
+
     /// The monitor has covered until now: what was seen before is over.
     pub fn begin_anew(&mut self, waiting: &Waiting) {
         if let Eye::Threads(threads) = self {
@@ -44,9 +52,9 @@ impl Eye {
 
     /// In how many nanoseconds there may be something to do.
     pub fn due(&self, waiting: &Waiting, now: u64) -> Option<u64> {
-        match self {
-            Eye::Threads(_) => None,
-            Eye::Hub(watch) => watch.due(waiting, now),
+        match (self, &waiting.manner) {
+            (Eye::Hub(watch), Manner::Hub(hub)) => watch.due(waiting, hub, now),
+            (Eye::Threads(_), _) | (Eye::Hub(_), Manner::Threads) => None,
         }
     }
 

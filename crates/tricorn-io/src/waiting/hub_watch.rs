@@ -1,14 +1,15 @@
 //! Whether the hub comes: what the monitor and the watchdog see of it.
 //!
 //! A hub that has nothing to do waits in its event loop, and so do its calls, for as long as they like. It is away if
-//! something has happened to our descriptors and it does not come for it. Where nothing happens the hub is woken from time to
-//! time while calls are under way, so that a hub that never comes back is found although no client says anything.
+//! something has happened to our descriptors and it does not come for it. Where nothing happens the hub is rung for from time to
+//! time while calls are under way, so that a hub that never comes back is found although no client says anything. One that is
+//! known to wait is rung for once in a heartbeat only: it says so when it goes on, unless another thread keeps the GIL.
 use super::hub::Hub;
 use super::loop_time::Absence;
 use super::manner::Waiting;
 use super::seen::{PREEMPTED, Seen};
 use crate::config::{LONG_TICK, TICK};
-use crate::scoreboard::Word;
+use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::processor;
 
 /// How long a hub may let something wait before it is taken for away: it computes for a moment now and then. The time counts from the
@@ -51,7 +52,7 @@ impl HubWatch {
         let is_awaited = self.awaited > 0;
         Seen {
             is_stuck: self.is_away(hub, now),
-            is_busy: is_awaited || waiting.streams.any(),
+            is_busy: is_awaited,
             is_calm: true,
             came: came > 0,
             is_at_rest: !is_awaited && came == 0,
@@ -67,10 +68,22 @@ impl HubWatch {
             return;
         }
         (self.awaited, self.rung, self.absence) = (0, 0, Absence::default());
-        if has_calls(waiting) && now.saturating_sub(self.seen) >= waiting.ring_after() {
+        if self.bell(waiting, hub, now).is_some_and(|bell| now >= bell) {
             (self.seen, self.rung) = (now, now);
             hub.ring();
         }
+    }
+
+    /// When the hub is rung for, if nothing happens until then.
+    fn bell(&self, waiting: &Waiting, hub: &Hub, now: u64) -> Option<u64> {
+        if waiting.board.get(Word::InFlight) == 0 {
+            return None;
+        }
+        let after = waiting.ring_after();
+        let waits = hub.time.waits_for(now).is_some_and(|waited| waited >= after);
+        // What clients say on open sockets makes events. A developer is told of what holds up the loop in any case.
+        let may_rest = waits || !(waiting.config.development || has_requests(waiting.board));
+        Some(self.seen.saturating_add(if may_rest { waiting.beat().max(after) } else { after }))
     }
 
     /// Since when the hub is at the same: works without a wait, or has let something wait.
@@ -123,15 +136,16 @@ impl HubWatch {
     }
 
     /// In how many nanoseconds there may be something to do.
-    pub fn due(&self, waiting: &Waiting, now: u64) -> Option<u64> {
+    pub fn due(&self, waiting: &Waiting, hub: &Hub, now: u64) -> Option<u64> {
         if self.awaited > 0 {
             let limit = waiting.config.timeout;
             return (limit > 0 && !self.told).then(|| (self.awaited + limit).saturating_sub(now).max(TICK));
         }
-        has_calls(waiting).then(|| (self.seen + waiting.ring_after()).saturating_sub(now).max(TICK))
+        self.bell(waiting, hub, now).map(|bell| bell.saturating_sub(now).max(TICK))
     }
 }
 
-fn has_calls(waiting: &Waiting) -> bool {
-    waiting.board.get(Word::InFlight) > 0
+/// Whether any call under way is at a request, and not at a socket that its client has open for as long as it likes.
+fn has_requests(board: Scoreboard) -> bool {
+    board.starts().any(|(slot, _)| !board.phase(slot).is_open_socket())
 }

@@ -90,17 +90,20 @@ impl LoopTime {
         self.waits_since.store(now, Relaxed);
     }
 
-    /// The loop has waited, or was not waiting.
+    /// The loop has waited, or was not waiting. For how long.
     #[inline]
-    pub fn wait_ends(&self, now: u64) {
+    pub fn wait_ends(&self, now: u64) -> u64 {
         let since = self.waits_since.load(Relaxed);
-        if since != 0 {
-            self.write(|| {
-                self.waited.store(self.waited.load(Relaxed).wrapping_add(now.saturating_sub(since)), Relaxed);
-                self.waits_since.store(0, Relaxed);
-                self.works_since.store(now, Relaxed);
-            });
+        if since == 0 {
+            return 0;
         }
+        let length = now.saturating_sub(since);
+        self.write(|| {
+            self.waited.store(self.waited.load(Relaxed).wrapping_add(length), Relaxed);
+            self.waits_since.store(0, Relaxed);
+            self.works_since.store(now, Relaxed);
+        });
+        length
     }
 
     #[inline]
@@ -117,6 +120,12 @@ impl LoopTime {
         let read = || (self.waits_since.load(Relaxed), self.works_since.load(Relaxed));
         let (waits, works) = self.read(read)?;
         (waits == 0 && works != 0).then_some(works)
+    }
+
+    /// For how long the loop has waited until now. `None`: it works, or does not say.
+    pub fn waits_for(&self, now: u64) -> Option<u64> {
+        let since = self.read(|| self.waits_since.load(Relaxed))?;
+        (since != 0).then(|| now.saturating_sub(since))
     }
 
     /// When the work was over that was at hand at this moment, if that is remembered.
@@ -240,8 +249,9 @@ mod tests {
         assert_eq!(time.worked(130), Some(30));
         time.wait_begins(130);
         assert_eq!(time.worked(190), Some(30));
-        time.wait_ends(200);
-        time.wait_ends(205);
+        assert_eq!(time.waits_for(190), Some(60));
+        assert_eq!((time.wait_ends(200), time.wait_ends(205)), (70, 0));
+        assert_eq!(time.waits_for(205), None);
         assert_eq!(time.worked(210), Some(40));
         time.wait_begins(220);
         time.wait_begins(230);

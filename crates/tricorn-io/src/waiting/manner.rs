@@ -9,7 +9,7 @@ use super::sleeper::Sleeper;
 use super::slots::{FreeSlots, Slots};
 use super::streams::Streams;
 use super::watch::Watch;
-use crate::clock::MILLI;
+use crate::clock::{MILLI, SECOND};
 use crate::config::{Config, TICK};
 use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::poll::{Poller, ready};
@@ -27,13 +27,20 @@ pub const ORDERS: u64 = 250 * MILLI;
 /// With `development`: bells in each `doctor_threshold`. What holds up a loop is seen that part of it later than it begins, twice at most.
 const PROBES: u64 = 4;
 
+/// Heartbeats come in this interval, or in a quarter of a longer `timeout`; of a shorter one so much is left for a late monitor.
+const BEAT: u64 = 15 * SECOND;
+
+fn beat(timeout: u64) -> u64 {
+    if timeout == 0 { BEAT } else { timeout.saturating_sub(BEAT).clamp(TICK, BEAT).max(timeout / 4) }
+}
+
 pub struct Waiting {
     pub(super) config: Arc<Config>,
     pub(super) board: Scoreboard,
     pub(super) poller: Arc<Poller>,
     pub slots: Slots,
-    /// The corks that are open.
-    pub streams: Arc<Streams>,
+    /// The corks that bytes wait in.
+    pub streams: Streams,
     /// Where listeners are watched.
     pub entrance: Arc<Entrance>,
     /// Ends the wait of the polling thread.
@@ -81,7 +88,7 @@ impl Waiting {
             board,
             poller,
             slots,
-            streams: Arc::default(),
+            streams: Streams::new()?,
             entrance: Arc::new(entrance),
             kick,
             alarm,
@@ -168,6 +175,21 @@ impl Waiting {
         }
     }
 
+    /// The event loop works since now. A monitor that has found it to wait looks at it anew: what it is at may hold it up.
+    #[inline]
+    pub fn loop_works(&self, waited: u64, now: u64) {
+        let after = self.ring_after();
+        if waited >= after && self.board.get(Word::InFlight) > 0 {
+            fence(Ordering::SeqCst); // it sees that the loop works, or this sees it lying down
+            self.sleeper.wake_by(now.saturating_add(after));
+        }
+    }
+
+    /// How long the monitor may be silent while calls are under way in which nothing happens.
+    pub fn beat(&self) -> u64 {
+        beat(self.config.timeout)
+    }
+
     /// How long a hub with calls under way may be silent before it is rung for.
     pub(super) fn ring_after(&self) -> u64 {
         let config = &self.config;
@@ -182,12 +204,32 @@ impl Waiting {
     #[inline]
     pub fn call_ended(&self, free_slots: &mut FreeSlots, slot: usize, is_shut: bool) {
         self.slots[slot].leave();
-        if let Manner::Hub(hub) = &self.manner {
-            hub.come();
-            free_slots.give(slot);
-            if is_shut {
-                hub.ring(); // it opens the doors, which it looked at when there was no room
+        match &self.manner {
+            // It has lasted for so long that the monitor sleeps beside it, and what follows from its end is to be seen to.
+            Manner::Threads => self.wake_monitor(),
+            Manner::Hub(hub) => {
+                hub.come();
+                free_slots.give(slot);
+                if is_shut {
+                    hub.ring(); // it opens the doors, which it looked at when there was no room
+                }
             }
+        }
+    }
+
+    /// Bytes of the call in this slot wait in its cork.
+    pub fn bytes_wait(&self, slot: usize) {
+        self.streams.add(slot);
+        if self.watch.stream_began() {
+            self.alarm.ring();
+        }
+    }
+
+    /// A line of a log waits. A monitor that waits for events, or sleeps beside calls of threads, is told; a hub says so
+    /// when it rests.
+    pub fn line_waits(&self) {
+        if self.watch.is_covering() || (self.calls_hold_threads() && self.watch.wake()) {
+            self.alarm.ring();
         }
     }
 
@@ -372,5 +414,17 @@ impl Waiting {
 
     pub fn set_main_slot(&self, slot: Option<usize>) {
         self.main_slot.store(slot.unwrap_or(usize::MAX), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heartbeat_comes_long_before_it_is_missed() {
+        for (timeout, every) in [(0, 15), (4, 1), (20, 5), (24, 9), (30, 15), (120, 30)] {
+            assert_eq!(beat(timeout * SECOND), every * SECOND, "{timeout}");
+        }
     }
 }

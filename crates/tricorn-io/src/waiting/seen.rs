@@ -13,7 +13,8 @@ pub const PREEMPTED: u64 = 20 * MILLI;
 pub struct Seen {
     /// Others have to see to what waits.
     pub is_stuck: bool,
-    /// Something is under way that may come to that.
+    /// Something happens that may come to that: a call of a thread has begun or ended, or something waits for a hub. A call that
+    /// merely goes on is none of that.
     pub is_busy: bool,
     /// The next look may come after a long tick: calls follow one another so closely that one that is stuck will be noticed then,
     /// too. Of a hub always: one that is away is not taken for it before (`PATIENCE` of `hub_watch.rs`).

@@ -30,8 +30,8 @@ impl ThreadsWatch {
             let calls = slot.calls();
             let before = std::mem::replace(&mut self.seen[index], calls);
             ended += u64::from(calls.wrapping_sub(before) / 2);
+            found.is_busy |= calls != before;
             if calls % 2 == 1 {
-                found.is_busy = true;
                 if calls == before {
                     found.is_stuck = true;
                     self.mark(index, slot, calls);
@@ -44,6 +44,11 @@ impl ThreadsWatch {
         found.is_busy |= is_coming;
         found.is_stuck |= self.waits_for_gil(is_coming, rounds);
         found
+    }
+
+    /// Whether no call has begun or ended since the last look. A monitor that sleeps then is woken by the next that does.
+    pub fn is_unchanged(&self, waiting: &Waiting) -> bool {
+        waiting.slots.iter().zip(&self.seen).all(|(slot, seen)| slot.calls() == *seen)
     }
 
     /// Notes what the thread of a call that lasts has come to, once.

@@ -3,7 +3,7 @@
 //! ```text
 //!    Asleep ◀─────lie_down────── Ticking ──────rest─────▶ Resting
 //!      │    ──get_up, wake──▶      ▲ │     ◀──get_up, ──    │
-//!      └── a call began,           │ │      stream_began    └── a stream began
+//!      └── a call began or ended,  │ │      stream_began    └── a stream began
 //!          a stream, a line        │ └──cover──▶ Covering
 //!                                  └─app_thread_came──┘
 //! ```
@@ -15,8 +15,10 @@
 //! * `cover` and `app_thread_came` are called under the baton.
 //! * Lost wake-ups: the monitor says that it sleeps, then looks whether it may (`lie_down`, then the slots, the streams, the
 //!   log). A call is entered in its slot, then the word is read (`wake`). Both are store-load pairs of sequentially consistent
-//!   operations: one of the two sides sees the other. `tests/wake_models.rs` tries every interleaving.
-use super::atomics::{AtomicU8, Ordering};
+//!   operations: one of the two sides sees the other. So it is of the app thread that waits for events, under the baton: while
+//!   calls are under way the monitor sleeps only if there is one, and this wakes it when it comes back.
+//!   `tests/wake_models.rs` tries every interleaving.
+use super::atomics::{AtomicU8, Ordering, fence};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -68,9 +70,10 @@ impl Watch {
         false
     }
 
-    /// The monitor is about to sleep. To be called before it looks whether it may.
+    /// The monitor is about to sleep. To be called before it looks whether it may. A full barrier, as `Until::lie_down` is.
     pub fn lie_down(&self) {
         self.change(Mode::Ticking, Mode::Asleep);
+        fence(Ordering::SeqCst);
     }
 
     /// The next tick is a long one. To be called before the monitor looks whether it may be.

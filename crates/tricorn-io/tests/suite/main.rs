@@ -27,4 +27,5 @@ mod tickets;
 mod timeouts;
 mod tls;
 mod uploads;
+mod waits;
 mod websocket;

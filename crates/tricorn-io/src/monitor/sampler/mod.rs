@@ -37,7 +37,7 @@ pub fn run(shared: &Shared) {
         sampler.profile(now);
         let due = sampler.look(now);
         let dues = [due, sampler.profiling.as_ref().map(Profiling::due)].into_iter().flatten().min();
-        sampling.alarm.wait([bell, None], None, dues.map(|due| due.saturating_sub(clock::now())));
+        sampling.alarm.wait([bell, None, None], None, dues.map(|due| due.saturating_sub(clock::now())));
         sampling.sleeper.get_up();
         bell = bell.filter(|&bell| silence(bell));
     }
