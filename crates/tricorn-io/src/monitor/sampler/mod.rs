@@ -169,7 +169,10 @@ impl<'s> Sampler<'s> {
         let calls: Vec<Call> = board.starts().collect();
         // What is over by now has told its route before.
         lock(&shared.waiting.sampling.named).drain(..).for_each(|named| self.plan.named(named));
-        let due = self.plan.look(now, &calls, |slot| board.call_text(slot));
+        // An open socket is not slow: its client keeps it for as long as it likes.
+        let is_request = |(slot, _): &&Call| !board.phase(*slot).is_open_socket();
+        let requests: Vec<Call> = calls.iter().filter(is_request).copied().collect();
+        let due = self.plan.look(now, &requests, |slot| board.call_text(slot));
         let slots: Vec<Call> = due.slots.iter().filter_map(|slot| Some((*slot, self.plan.started(*slot)?))).collect();
         if !slots.is_empty() {
             match shared.waiting.hub() {
