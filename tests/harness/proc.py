@@ -144,8 +144,20 @@ def sleeps(pid: int) -> bool:
 
 def voluntary_switches(pid: int) -> int:
     """How often the main thread gave its processor up, to wait for something."""
-    text = _read(f"/proc/{pid}/task/{pid}/status").decode()
-    return int(text.rpartition("\nvoluntary_ctxt_switches:")[2].split()[0])
+    return _voluntary_switches(f"/proc/{pid}/task/{pid}/status")
+
+
+def _voluntary_switches(status: str) -> int:
+    return int(_read(status).decode().rpartition("\nvoluntary_ctxt_switches:")[2].split()[0])
+
+
+def wake_ups(pid: int) -> dict[int, int]:
+    """How often each thread of a process gave its processor up, to wait for something."""
+    found = {}
+    for task in os.listdir(PROC / str(pid) / "task"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            found[int(task)] = _voluntary_switches(f"/proc/{pid}/task/{task}/status")
+    return found
 
 
 def threads(pid: int) -> int:

@@ -81,6 +81,7 @@ async def stream(request: web.Request) -> web.StreamResponse:
         if pause and number:
             await asyncio.sleep(pause)
         await response.write(bytes([97 + number % 26]) * size)
+    await asyncio.sleep(float(asked.get("rest", "0")))
     return response
 
 

@@ -107,6 +107,7 @@ async def stream(request: Request) -> None:
         if pause and number:
             await asyncio.sleep(pause)
         await request.piece(bytes([97 + number % 26]) * size)
+    await asyncio.sleep(float(given.get("rest", "0")))
     await request.piece(b"", False)
 
 

@@ -1,4 +1,4 @@
-"""A generator of `count` pieces of `size` bytes; with `length` it says so beforehand."""
+"""A generator of `count` pieces of `size` bytes; with `length` it says so beforehand, and with `rest` it ends later."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from behaviours.query import parameters
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
     given = parameters(environ)
-    count, size, pause = (
+    count, size, pause, rest = (
         int(given.get("count", "3")),
         int(given.get("size", "10")),
         float(given.get("pause", "0")),
+        float(given.get("rest", "0")),
     )
     fields = [("Content-Type", "application/octet-stream")]
     if "length" in given:
@@ -26,5 +27,7 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
             if pause and number:
                 time.sleep(pause)
             yield bytes([97 + number % 26]) * size
+        if rest:
+            time.sleep(rest)
 
     return generate()
