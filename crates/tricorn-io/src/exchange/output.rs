@@ -9,7 +9,7 @@
 //!
 //! Before the first byte the claim is asked (`claim.rs`): the monitor may have answered. After a loss (`link.rs`)
 //! everything is dropped.
-use super::claim::{Claim, HeldClaim};
+use super::claim::HeldClaim;
 use super::cork::Cork;
 use super::corked::Corked;
 use super::link::{Link, Loss};
@@ -21,7 +21,8 @@ use crate::tls::Facts;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::{Errno, IoSlice};
 use std::sync::Arc;
-use tricorn_proto::message::Method;
+
+mod first_byte;
 
 /// What became of bytes given to an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -331,51 +332,6 @@ impl Output {
     }
 }
 
-/// Who writes the first byte.
-impl Output {
-    pub fn open_claim(&mut self, claim: &Arc<Claim>, method: Method) {
-        self.claim = Some(HeldClaim::open(claim, &self.stream, method));
-    }
-
-    /// The request got its id, for what the monitor may answer.
-    pub fn name_claim(&self, request_id: &[u8]) {
-        if let Some(claim) = &self.claim {
-            claim.name(request_id);
-        }
-    }
-
-    /// Only the exchange writes from now on; false if the monitor has.
-    #[inline]
-    pub fn may_write(&self) -> bool {
-        self.claim.as_ref().is_none_or(HeldClaim::begin)
-    }
-
-    /// All that was written was no answer yet: the monitor may still give one.
-    pub fn reopen_claim(&self) {
-        if let Some(claim) = self.claim.as_ref().filter(|_| self.outbox.is_empty()) {
-            claim.reopen();
-        }
-    }
-
-    /// Nothing more is written: whether the monitor has answered.
-    #[inline]
-    pub fn end_claim(&mut self) -> bool {
-        self.claim.take().is_some_and(|claim| claim.was_taken())
-    }
-
-    /// The client got an answer of so many bytes from the monitor.
-    #[cold]
-    pub fn answered_for(&mut self, length: usize) {
-        self.sent += length as u64;
-        self.lose(Loss::AnsweredFor);
-    }
-
-    #[inline]
-    pub fn is_answered_for(&self) -> bool {
-        self.link.loss() == Some(Loss::AnsweredFor)
-    }
-}
-
 /// The cork of a reply that comes in many pieces.
 impl Output {
     #[inline]
@@ -505,9 +461,11 @@ impl Output {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exchange::claim::Claim;
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
     use std::io::Read;
     use std::os::unix::net::UnixStream;
+    use tricorn_proto::message::Method;
 
     fn pair() -> (Output, UnixStream) {
         let (a, b) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).expect("sockets");
