@@ -7,13 +7,15 @@ signal handler ──▶ announce ──┬─▶ futures of event loops   `awai
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Generator, Iterable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tricorn.unpatched import os
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class Leaving:
@@ -56,7 +58,9 @@ class Leaving:
         self.is_used = True
         if self._told:
             return
-        future = asyncio.get_running_loop().create_future()
+        import asyncio  # the arbiter has no use for it
+
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._futures[future] = None
         try:
             if not self._told:  # a signal may have come since the first look

@@ -359,12 +359,23 @@ def test_servers_of_one_user_have_a_socket_each(directory: Path, monkeypatch: py
     sockets.rmdir()
 
 
+LOOKS_IN_ONE_PLACE = """
+import sys
+from tricorn.cli import main
+from tricorn.control import client
+
+place = sys.argv.pop(1)
+client.looked_at = lambda: [place]  # and not where root finds the servers of other tests
+sys.exit(main())
+"""
+
+
 def test_what_changes_a_server_wants_its_name_in_another_directory(directory: Path) -> None:
     environment = {"XDG_RUNTIME_DIR": str(directory), "RUNTIME_DIRECTORY": ""}
     with Site("proc_name = 'shop'\n", app="app:application", files={"app.py": APP}, env=environment) as server:
 
         def ask(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-            command = [sys.executable, "-m", "tricorn", "ctl", *words]
+            command = [sys.executable, "-c", LOOKS_IN_ONE_PLACE, str(directory / "tricorn"), "ctl", *words]
             environ = {**os.environ, **environment, VARIABLE: "auto"}
             return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=environ)
 

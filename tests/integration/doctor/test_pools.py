@@ -154,6 +154,6 @@ def line_of(case: str) -> int:
     lines = SOURCE.read_text().splitlines()
     (first,) = (number for number, line in enumerate(lines, 1) if re.match(rf"(async )?def {case}\(", line))
     waits = re.compile(
-        r"closing\(|\.connection\(\)|urlopen|\.stream\(|get_connection|apply\(|\.get\(f|run_sync|sync_to_async|to_thread\(|connect\(\)"
+        r"closing\(|\.connection\(\)|urlopen|\.stream\(|get_connection|apply\(|\.get\(f|run_sync|sync_to_async\(|to_thread\(|connect\(\)"
     )
     return next(number for number in range(first, first + 20) if waits.search(lines[number - 1]))
