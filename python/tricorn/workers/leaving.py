@@ -47,7 +47,10 @@ def close_streams(worker: Worker, core: Core) -> None:
 
 def report_streams(worker: Worker) -> None:
     """One line for all streams that the worker has ended."""
-    snapshot = Scoreboard(worker.spec.page).read()
+    try:
+        snapshot = Scoreboard(worker.spec.page).read()
+    except ValueError:  # the application has written into the page
+        return
     closed = snapshot.figures["streams_closed"] if snapshot is not None else 0
     if closed:
         late = f"; {worker.late_streams} of them did not stop in time" if worker.late_streams else ""
