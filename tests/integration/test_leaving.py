@@ -162,11 +162,11 @@ SYN_AGAIN = 0.95
 
 
 STREAM = """\
-import asyncio, sys
+import asyncio, os
 
 async def application(scope, receive, send):
     if scope["type"] != "lifespan":
-        print(scope["type"], scope["path"], file=sys.stderr, flush=True)
+        os.write(2, f"{scope['type']} {scope['path']}\\n".encode())  # whole, where the server writes, too
         await asyncio.sleep(3600)
 """
 
