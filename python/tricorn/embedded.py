@@ -62,7 +62,7 @@ async def serve_async(
     what else keeps the server from starting: BindError, AppImportError, BootError for a lifespan that fails.
     """
     server = EmbeddedServer(app, read_environment=read_environment, **settings)
-    with server.captures_signals():
+    with handling_signals(server.handle_exit):
         await server.start(sockets)
         try:
             await server.wait()
@@ -88,7 +88,8 @@ class EmbeddedServer:
         **settings: Any,
     ) -> None:
         """Reads the configuration. Raises ConfigError or TypeError if it cannot be used, in words of `origin`."""
-        given = program.read({"wsgi_app": _name_of(app), **settings}, origin)
+        name = app if isinstance(app, str) else interfaces.name_of(app)
+        given = program.read({"wsgi_app": name, **settings}, origin)
         _refuse_processes(given, origin)
         sources = Sources((), dict(os.environ), working_directory(), given, reads_environment=read_environment)
         loaded = sources.load()
@@ -156,20 +157,8 @@ class EmbeddedServer:
             with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._wakes.set)
 
-    @contextmanager
-    def captures_signals(self) -> Iterator[None]:
-        """Handles INT and TERM while the block runs, if this is the main thread."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:
+    def handle_exit(self, number: int, frame: FrameType | None) -> None:
+        """On INT and TERM: leaves, and waits for nothing when it comes again."""
         self.leave(quick=self.leaving)
 
     def _load(self) -> Callable[..., Any]:
@@ -274,6 +263,20 @@ class EmbeddedServer:
         return any(future.done() for future in futures)
 
 
+@contextmanager
+def handling_signals(handle: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+    """Has INT and TERM handled so while the block runs, if this is the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handle) for number in HANDLED_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 async def _first_of(*futures: asyncio.Future[Any], timeout: float | None) -> None:
     """Waits for one of these, the last of which is cancelled then."""
     try:
@@ -292,12 +295,7 @@ def _refuse_processes(given: Layer, origin: str) -> None:
             )
 
 
-def _name_of(app: Callable[..., Any] | str) -> str:
-    if isinstance(app, str):
-        return app
-    named = app if hasattr(app, "__qualname__") else type(app)
-    return f"{named.__module__}:{named.__qualname__}"
-
+HANDLED_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 NEEDS_PROCESSES = ("workers", "reload", "daemon", "preload_app", "reuse_port", "admin_bind")
 """Settings of processes, and of what an arbiter does."""

@@ -83,7 +83,7 @@ pub use sys::fork::{exit_at_once, is_child};
 pub use sys::memory::trim_heap;
 pub use sys::seat::Seat;
 pub use tricorn_doctor::{Marks, Memory, PyFrame, offsets_of};
-pub use turn::{Streak, TURN, Turn};
+pub use turn::{IN_A_ROW, Streak, TURN, Turn};
 pub use wait_sites::{Place, PoolWait, WaitSite};
 pub use waiting::sampling::Frames;
 pub use websocket::{WebSocket, WebSocketBuffers, WebSocketIo};

@@ -13,6 +13,9 @@ use crate::config::{STEP_BYTES, STEPS};
 /// The length of a turn in nanoseconds.
 pub const TURN: u64 = MILLI;
 
+/// Requests and events that a loop's server takes between two looks at the clock.
+pub const IN_A_ROW: u32 = 16;
+
 /// One turn, which has begun.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Turn {

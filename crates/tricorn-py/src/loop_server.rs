@@ -17,10 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use std::os::fd::RawFd;
 use std::sync::Arc;
-use tricorn_io::{Engine, Turn, Wake, clock};
-
-/// Requests and events that are taken between two looks at the clock.
-const IN_A_ROW: u32 = 16;
+use tricorn_io::{Engine, IN_A_ROW, Turn, Wake, clock};
 
 /// Serves requests in the event loop of the calling thread until the core is drained or stopped.
 #[pyclass(frozen, unsendable, module = "tricorn._core")]

@@ -62,7 +62,7 @@ impl<'a, 'py> Piece<'a, 'py> {
     }
 }
 
-/// Sends `length` bytes of a file from `offset`, by the kernel. `body_length` as for [`Piece::write`].
+/// Sends a part of a file by the kernel: an offset, and a length. `body_length` as for [`Piece::write`].
 pub fn write_file(
     py: Python<'_>,
     engine: &Engine,
@@ -71,9 +71,7 @@ pub fn write_file(
     part: (u64, u64),
     body_length: Option<u64>,
 ) -> Sent {
-    let (wall, load, (offset, length)) = (exchange.wall.clone(), engine.told_load(exchange), part);
-    let inputs = engine.head_inputs(&wall, load.as_deref(), body_length);
-    py.detach(|| exchange.write_file(&inputs, file, offset, length))
+    with_inputs(py, engine, exchange, body_length, |exchange, inputs| exchange.write_file(inputs, file, part.0, part.1))
 }
 
 /// The same for the last of a body. The thread of an event loop or a hub waits for no disk, and sends no long file itself.
@@ -88,9 +86,20 @@ pub fn write_last_file(
     if engine.hub_descriptors().is_none() {
         return write_file(py, engine, exchange, file, part, body_length);
     }
-    let (wall, load, (offset, length)) = (exchange.wall.clone(), engine.told_load(exchange), part);
+    with_inputs(py, engine, exchange, body_length, |exchange, inputs| exchange.leave_file(inputs, file, part.0, part.1))
+}
+
+/// Sends with what a head needs that may still be owed, and without the GIL.
+fn with_inputs(
+    py: Python<'_>,
+    engine: &Engine,
+    exchange: &mut Exchange,
+    body_length: Option<u64>,
+    send: impl FnOnce(&mut Exchange, &HeadInputs<'_>) -> Sent + Send,
+) -> Sent {
+    let (wall, load) = (exchange.wall.clone(), engine.told_load(exchange));
     let inputs = engine.head_inputs(&wall, load.as_deref(), body_length);
-    py.detach(|| exchange.leave_file(&inputs, file, offset, length))
+    py.detach(|| send(exchange, &inputs))
 }
 
 /// An owner of the UTF-8 of a string.

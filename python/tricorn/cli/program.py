@@ -62,8 +62,9 @@ def _name_of(app: Any, caller: FrameType) -> str:
             return f"{where}:{name}"
     if (name := _key_of(app, caller.f_locals)) is not None:
         return f"{module}:{caller.f_code.co_name}.<locals>.{name}"
-    named = app if hasattr(app, "__qualname__") else type(app)
-    return f"{named.__module__}:{named.__qualname__}"
+    from tricorn.gateway import interfaces
+
+    return interfaces.name_of(app)
 
 
 def _key_of(value: object, names: Mapping[str, object]) -> str | None:

@@ -97,6 +97,9 @@ class OrAuto(Record, Generic[T]):
             raise Malformed(f"{error} or auto") from None
 
 
+YEAR = 31_536_000
+
+
 class Seconds(Record):
     """A whole number stays an int, so that it prints as it was written."""
 

@@ -94,6 +94,12 @@ def might_be_application(found: Callable[..., Any], worker_class: str = AUTO) ->
     return not inspect.isclass(found) and any(_takes(found, count) for count in _counts(worker_class))
 
 
+def name_of(application: object) -> str:
+    """`module:attribute` of what the application is, or of its class if it has no name."""
+    named = application if hasattr(application, "__qualname__") else type(application)
+    return f"{named.__module__}:{named.__qualname__}"
+
+
 def application_in(found: object) -> Callable[..., Any] | None:
     """What gives the application of an object that is none itself: a method that makes one, or the application."""
     if callable(found) or interface_of(found) is not None:

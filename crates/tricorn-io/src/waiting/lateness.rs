@@ -7,6 +7,7 @@
 //! ([`crate::Engine::conclude_call`]): from then on nothing is raised, and what was raised too late to be seen is taken back.
 //!
 //! Everything changes under the baton: a call is marked, raised in and concluded as the call it was when it was looked at.
+//! Without `request_timeout` only a thread with the GIL marks and raises, and a call is concluded with the GIL alone.
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 

@@ -260,7 +260,7 @@ impl Call {
             state.run.is_late = true;
             state.run.task(py)
         };
-        task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
+        cancel_task(py, task)
     }
 
     /// Cancels the task, whose client has left. Its response, if it has one, is not complete. The log has it if the client left some
@@ -272,11 +272,10 @@ impl Call {
             let is_overdue = state.departed.is_overdue && !exchange.streams_events();
             (state.run.task(py), request_line(exchange), is_overdue)
         };
-        let Some(task) = task else { return Ok(()) };
-        if is_overdue {
+        if is_overdue && task.is_some() {
             self.ground.tell_of_cancellation(py, &line);
         }
-        task.call_method0(py, intern!(py, "cancel")).map(drop)
+        cancel_task(py, task)
     }
 
     pub fn task(&self, py: Python<'_>) -> Option<Py<PyAny>> {
@@ -403,7 +402,10 @@ impl Stream for Py<Call> {
     }
 
     fn force(&self, py: Python<'_>) -> PyResult<()> {
-        let task = self.get().task(py);
-        task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
+        cancel_task(py, self.get().task(py))
     }
+}
+
+fn cancel_task(py: Python<'_>, task: Option<Py<PyAny>>) -> PyResult<()> {
+    task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
 }

@@ -138,11 +138,6 @@ impl Asgi {
         drop(objects);
     }
 
-    fn streams_under_way(&self, py: Python<'_>) -> impl Iterator<Item = Py<Call>> {
-        let calls = self.ground.shared.calls.all(py);
-        calls.into_iter().filter_map(|call| Some(call.cast_into::<Call>().ok()?.unbind()))
-    }
-
     /// The request cannot be given to the application: its answer, and the error once more.
     #[cold]
     fn not_begun(&self, mut exchange: Box<Exchange>, error: PyErr) -> PyErr {
@@ -277,7 +272,7 @@ impl Gateway for Asgi {
             staying.sort_unstable_by_key(|(since, _)| std::cmp::Reverse(*since));
             let sockets = staying.len();
             drop(std::mem::replace(&mut *lock(&self.staying), staying));
-            return Ok(sockets + self.streams.line_up(self.streams_under_way(py)));
+            return Ok(sockets + self.streams.line_up(self.ground.shared.calls.of(py)));
         }
         Ok(0)
     }
@@ -298,12 +293,12 @@ impl Gateway for Asgi {
     }
 
     fn last_call(&self, py: Python<'_>) -> PyResult<()> {
-        self.streams.tell_rest(py, self.streams_under_way(py))
+        self.streams.tell_rest(py, self.ground.shared.calls.of(py))
     }
 
     fn enforce(&self, py: Python<'_>, at_once: bool) -> PyResult<()> {
         let grace = if at_once { 0 } else { self.ground.shared.grace().nanos };
-        self.streams.enforce(py, grace, || self.streams_under_way(py))
+        self.streams.enforce(py, grace, || self.ground.shared.calls.of(py))
     }
 
     fn closed(&self) -> (usize, usize) {

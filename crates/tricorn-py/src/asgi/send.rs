@@ -28,14 +28,13 @@ pub fn send(call: &Bound<'_, Call>, event: &Bound<'_, PyAny>) -> PyResult<Py<PyA
         Verdict::Ignore => return ignored(py),
         Verdict::Gone => return discard(call, kind, event),
     }
-    let mut moved = 0;
-    let sent = match kind {
-        "http.response.body" => body(call, event, &mut moved)?,
-        "http.response.start" => start(call, event)?,
-        "http.response.trailers" => trailers(call, event)?,
-        "http.response.pathsend" => pathsend(call, event)?,
-        "http.response.early_hint" => early_hint(call, event)?,
-        _ => informational(call, event)?,
+    let (sent, moved) = match kind {
+        "http.response.body" => body(call, event)?,
+        "http.response.start" => (start(call, event)?, 0),
+        "http.response.trailers" => (trailers(call, event)?, 0),
+        "http.response.pathsend" => (pathsend(call, event)?, 0),
+        "http.response.early_hint" => (early_hint(call, event)?, 0),
+        _ => (informational(call, event)?, 0),
     };
     match sent {
         Sent::Accepted => accepted(call, moved),
@@ -129,13 +128,14 @@ fn start(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
     Ok(sent)
 }
 
-fn body(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>, moved: &mut usize) -> PyResult<Sent> {
+/// And how many bytes these are.
+fn body(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<(Sent, usize)> {
     let py = call.py();
     let piece = match event.get_item(intern!(py, "body"))? {
         Some(piece) => bytes_of(&piece)?,
         None => PyBytes::new(py, b""),
     };
-    *moved = piece.as_bytes().len();
+    let moved = piece.as_bytes().len();
     let more = is_true(event, intern!(py, "more_body"))?;
     if more {
         {
@@ -151,9 +151,9 @@ fn body(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>, moved: &mut usize) ->
             Ok(Piece::all(&piece).write(engine, exchange, None))
         })?;
         call.get().state().active.wrote(engine);
-        return Ok(sent);
+        return Ok((sent, moved));
     }
-    last_bytes(call, &piece)
+    last_bytes(call, &piece).map(|sent| (sent, moved))
 }
 
 /// The last of a body.

@@ -117,11 +117,6 @@ impl CallServer {
         Ok(())
     }
 
-    fn streams_under_way(&self, py: Python<'_>) -> impl Iterator<Item = Py<Call>> {
-        let calls = self.ground.shared.calls.all(py);
-        calls.into_iter().filter_map(|call| Some(call.cast_into::<Call>().ok()?.unbind()))
-    }
-
     fn at<'py>(&self, py: Python<'py>, slot: usize) -> Option<Bound<'py, Call>> {
         self.ground.shared.calls.get(py, slot)?.cast_into().ok()
     }
@@ -197,7 +192,7 @@ impl Gateway for CallServer {
     fn leave(&self, py: Python<'_>, code: u16) -> PyResult<usize> {
         let leave = self.gateway.get().leave.as_ref();
         self.others.set(leave.map_or(Ok(0), |leave| leave.call1(py, (code,))?.extract(py))?);
-        self.staying.set(self.streams.line_up(self.streams_under_way(py)));
+        self.staying.set(self.streams.line_up(self.ground.shared.calls.of(py)));
         Ok(self.others.get() + self.staying.get())
     }
 
@@ -222,11 +217,11 @@ impl Gateway for CallServer {
     }
 
     fn last_call(&self, py: Python<'_>) -> PyResult<()> {
-        self.streams.tell_rest(py, self.streams_under_way(py))
+        self.streams.tell_rest(py, self.ground.shared.calls.of(py))
     }
 
     fn enforce(&self, py: Python<'_>, at_once: bool) -> PyResult<()> {
-        self.streams.enforce(py, if at_once { 0 } else { LAST_PIECES }, || self.streams_under_way(py))
+        self.streams.enforce(py, if at_once { 0 } else { LAST_PIECES }, || self.ground.shared.calls.of(py))
     }
 
     fn closed(&self) -> (usize, usize) {

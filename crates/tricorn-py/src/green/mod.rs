@@ -35,10 +35,8 @@ use std::cell::{Cell, RefCell};
 use std::os::fd::RawFd;
 use std::sync::Arc;
 use tricorn_io::clock::{self, MILLI};
-use tricorn_io::{Engine, Turn};
+use tricorn_io::{Engine, IN_A_ROW, Turn};
 
-/// Greenlets that are started between two looks at the clock.
-const IN_A_ROW: u32 = 16;
 /// A turn so long holds up what else the hub has to do.
 const SLOW: u64 = 10 * MILLI;
 /// Most greenlets that are kept for later.
@@ -154,7 +152,7 @@ impl GreenServer {
     #[pyo3(signature = (_descriptor=None))]
     fn poll(slf: &Bound<'_, GreenServer>, _descriptor: Option<Bound<'_, PyAny>>) {
         let this = slf.borrow();
-        let are_to_end = this.running.borrow_mut().take_are_to_end();
+        let are_to_end = std::mem::take(&mut this.running.borrow_mut().are_to_end);
         if are_to_end {
             this.end_waiting_calls(slf.py());
         }

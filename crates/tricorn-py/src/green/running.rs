@@ -33,12 +33,6 @@ impl Running {
         self.greenlets.get_mut(slot)?.take()
     }
 
-    /// Whether those that wait are to end; once.
-    #[inline]
-    pub(super) fn take_are_to_end(&mut self) -> bool {
-        std::mem::take(&mut self.are_to_end)
-    }
-
     pub(super) fn at(&self, py: Python<'_>, slot: usize) -> Option<Py<PyAny>> {
         self.greenlets.get(slot)?.as_ref().map(|greenlet| greenlet.clone_ref(py))
     }

@@ -1,5 +1,6 @@
 //! The calls under way that are told what happens to their connections, by their slots.
 use crate::sync::lock;
+use pyo3::PyClass;
 use pyo3::prelude::*;
 use std::sync::Mutex;
 
@@ -33,6 +34,11 @@ impl CallTable {
 
     pub fn all<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyAny>> {
         lock(&self.0).iter().flatten().map(|call| call.clone_ref(py).into_bound(py)).collect()
+    }
+
+    /// Those that are objects of this class.
+    pub fn of<T: PyClass>(&self, py: Python<'_>) -> impl Iterator<Item = Py<T>> {
+        self.all(py).into_iter().filter_map(|call| Some(call.cast_into::<T>().ok()?.unbind()))
     }
 
     /// The same, with their slots.

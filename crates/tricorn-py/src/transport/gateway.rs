@@ -69,11 +69,6 @@ impl Transports {
         Ok(transport)
     }
 
-    fn streams_under_way(&self, py: Python<'_>) -> impl Iterator<Item = Py<Transport>> {
-        let calls = self.ground.shared.calls.all(py);
-        calls.into_iter().filter_map(|call| Some(call.cast_into::<Transport>().ok()?.unbind()))
-    }
-
     fn at<'py>(&self, py: Python<'py>, slot: usize) -> Option<Bound<'py, Transport>> {
         self.ground.shared.calls.get(py, slot)?.cast_into().ok()
     }
@@ -143,7 +138,7 @@ impl Gateway for Transports {
     /// WebSockets are the library's affair.
     fn leave(&self, py: Python<'_>, _code: u16) -> PyResult<usize> {
         self.ground.leave(py)?;
-        Ok(self.streams.line_up(self.streams_under_way(py)))
+        Ok(self.streams.line_up(self.ground.shared.calls.of(py)))
     }
 
     fn dismiss(&self, py: Python<'_>, most: usize) -> PyResult<()> {
@@ -151,11 +146,11 @@ impl Gateway for Transports {
     }
 
     fn last_call(&self, py: Python<'_>) -> PyResult<()> {
-        self.streams.tell_rest(py, self.streams_under_way(py))
+        self.streams.tell_rest(py, self.ground.shared.calls.of(py))
     }
 
     fn enforce(&self, py: Python<'_>, at_once: bool) -> PyResult<()> {
-        self.streams.enforce(py, if at_once { 0 } else { LAST_PIECES }, || self.streams_under_way(py))
+        self.streams.enforce(py, if at_once { 0 } else { LAST_PIECES }, || self.ground.shared.calls.of(py))
     }
 
     fn closed(&self) -> (usize, usize) {

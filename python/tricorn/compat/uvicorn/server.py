@@ -14,7 +14,7 @@ from types import FrameType, SimpleNamespace
 from typing import Any
 
 from tricorn.compat.absent import refuse
-from tricorn.embedded import EmbeddedServer
+from tricorn.embedded import HANDLED_SIGNALS, EmbeddedServer, handling_signals
 from tricorn.errors import TricornError
 
 from .config import Config
@@ -22,8 +22,6 @@ from .config import Config
 __all__ = ["HANDLED_SIGNALS", "Server"]
 
 __getattr__ = refuse(__name__)
-
-HANDLED_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 TICK = 0.1
 """Seconds between calls of `on_tick`."""
@@ -136,15 +134,8 @@ class Server:
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Handles signals if this is the main thread. Those that came are raised again at the end."""
-        if threading.current_thread() is not threading.main_thread():
+        with handling_signals(self.handle_exit):
             yield
-            return
-        before = {number: signal.signal(number, self.handle_exit) for number in HANDLED_SIGNALS}
-        try:
-            yield
-        finally:
-            for handled, handler in before.items():
-                signal.signal(handled, handler)
         for number in reversed(self._captured_signals):
             signal.raise_signal(number)
 

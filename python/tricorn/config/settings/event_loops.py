@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from tricorn.config.setting import Section, Setting
-from tricorn.config.validators import Boolean, Bytes, Choice, Seconds, Text
-
-YEAR = 31_536_000
+from tricorn.config.validators import YEAR, Boolean, Bytes, Choice, Seconds, Text
 
 
 class EventLoops(Section):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from tricorn.config.lookups import ClassName
 from tricorn.config.setting import Section, Setting
-from tricorn.config.validators import Boolean, Bytes, Choice, Integer, Seconds, WorkerCount
-
-YEAR = 31_536_000
+from tricorn.config.validators import YEAR, Boolean, Bytes, Choice, Integer, Seconds, WorkerCount
 
 AUTO = "auto"
 WORKER_CLASSES = (AUTO, "sync", "gthread", "gevent", "eventlet", "asgi", "tornado", "aiohttp")

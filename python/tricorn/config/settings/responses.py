@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from tricorn.config.header_fields import HeaderFields, ServerName
 from tricorn.config.setting import Action, Section, Setting
-from tricorn.config.validators import Boolean, Choice, Milliseconds, Seconds
-
-YEAR = 31_536_000
+from tricorn.config.validators import YEAR, Boolean, Choice, Milliseconds, Seconds
 
 
 class Responses(Section):
