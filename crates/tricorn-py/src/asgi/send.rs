@@ -309,11 +309,10 @@ fn discard(call: &Bound<'_, Call>, kind: &str, event: &Bound<'_, PyDict>) -> PyR
             state.departed.is_overdue = !state.active.renew_grace(&this.ground().shared.engine);
         }
         "http.response.body" if more => {
-            let goes_on = state.response.phase == Phase::Streaming;
             state.response.phase = Phase::Streaming;
-            state.departed.is_sending = true;
-            // One that was told, and ends by itself, has its grace; one that only sends has nothing to send to. The first piece
-            // may be all there is: BaseHTTPMiddleware says of each that more follows.
+            // One that was told, and ends by itself, has its grace; one that only sends has nothing to send to. The first of these
+            // pieces may be all there is, as behind BaseHTTPMiddleware, and another task that is told by `receive` comes behind it.
+            let goes_on = std::mem::replace(&mut state.departed.is_sending, true);
             let only_sends = goes_on && !state.departed.is_told && !this.ground().cancels_all();
             let is_overdue = state.departed.is_overdue || only_sends;
             drop(state);
