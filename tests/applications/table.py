@@ -2,7 +2,8 @@
 
 A row is a name: of requirements/applications/NAME.txt, and of a folder here unless `folder` names another one's. The
 folder has what the documentation's quickstart has (`main.py`), and `visit.py`, which does what a user's browser or
-client does, and prints what it has seen. `{port}` stands for the port.
+client does, and prints what it has seen. `{port}` stands for the port. Where users start a program that starts the
+server, it is `program.py`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ class Application(NamedTuple):
     reference: tuple[str, ...] = UVICORN
     """The documented command."""
     folder: str = ""
+    has_program: bool = False
+    """Its folder has a `program.py`, which starts uvicorn by itself."""
     variables: dict[str, str] = {}  # noqa: RUF012  (never changed)
 
 
@@ -25,8 +28,8 @@ APPLICATIONS = {
     "channels": Application(),
     "chainlit": Application(),
     "datasette": Application(),
-    "fastmcp": Application(),
-    "gradio": Application(variables={"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1"}),
+    "fastmcp": Application(has_program=True),
+    "gradio": Application(has_program=True, variables={"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1"}),
     "litellm": Application(
         app="litellm.proxy.proxy_server:app",
         reference=("litellm", "--config", "config.yaml", "--port", "{port}"),
@@ -35,7 +38,7 @@ APPLICATIONS = {
     ),
     "mcp": Application(),
     "mcp1": Application(folder="mcp"),
-    "nicegui": Application(),
+    "nicegui": Application(has_program=True),
     "sse": Application(),
     # `streamlit run` starts uvicorn, too, with this application around the script.
     "streamlit": Application(variables={"STREAMLIT_BROWSER_GATHER_USAGE_STATS": "false"}),

@@ -20,6 +20,7 @@ from tests.harness.wire import Wire
 
 ENVIRONMENTS = Path(os.environ["TRICORN_TEST_APPLICATIONS"])
 HERE = Path(__file__).parent
+PROGRAM = ("python", "program.py", "{port}")
 LOOPS = ("asyncio", "uvloop")
 START = 2 * PATIENCE
 """Some of these import a thousand modules."""
@@ -97,7 +98,21 @@ def test_it_answers_and_logs_as_under_the_documented_server(name: str, tmp_path:
     there = run(name, row.reference, tmp_path / "reference")
     for loop in LOOPS:
         visit = run(name, here(row, loop), tmp_path / loop)
-        assert visit.seen == there.seen, f"{loop}; the log:\n{visit.log}"
-        more = [line for line in visit.complaints if line not in there.complaints]
-        assert not more, f"{loop}: {more}; the log:\n{visit.log}"
+        is_as_clean(visit, there, loop)
         assert visit.status == 0, f"{loop}; the log:\n{visit.log}"
+
+
+@pytest.mark.timeout(15 * PATIENCE)
+@pytest.mark.parametrize("name", [name for name, row in APPLICATIONS.items() if row.has_program])
+def test_its_own_program_under_exec(name: str, tmp_path: Path) -> None:
+    there = run(name, PROGRAM, tmp_path / "reference")
+    visit = run(name, ("tricorn", "exec", *PROGRAM), tmp_path / "exec")
+    assert "Uvicorn" not in visit.log
+    is_as_clean(visit, there, "exec")
+    assert visit.status == there.status, f"the log:\n{visit.log}"  # a loop of the program's own raises the signal again
+
+
+def is_as_clean(visit: Visit, there: Visit, way: str) -> None:
+    assert visit.seen == there.seen, f"{way}; the log:\n{visit.log}"
+    more = [line for line in visit.complaints if line not in there.complaints]
+    assert not more, f"{way}: {more}; the log:\n{visit.log}"

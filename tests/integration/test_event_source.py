@@ -6,10 +6,11 @@ import os
 import signal
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import pytest
 
-from tests.harness import Server, until
+from tests.harness import APPS, Server, Site, until
 from tests.harness.chromium import Chromium, Page
 
 pytestmark = pytest.mark.beyond_reference("gunicorn cuts streams off when graceful_timeout is over")
@@ -26,12 +27,26 @@ def term_of_its_worker(server: Server, page: Page) -> None:
 
 
 @pytest.mark.parametrize("leave", [hup, term_of_its_worker])
-def test_it_misses_no_event_and_gets_none_twice(leave: Callable[[Server, Page], None]) -> None:
+def test_a_worker_that_leaves(leave: Callable[[Server, Page], None]) -> None:
     options = {"workers": 2, "graceful_timeout": 3600, "sse_retry": "10-100"}
-    with (
-        Server("event_source:application", worker_class="asgi", **options) as server,  # type: ignore[arg-type]
-        Chromium() as browser,
-    ):
+    with Server("event_source:application", worker_class="asgi", **options) as server:  # type: ignore[arg-type]
+        misses_nothing(server, leave)
+
+
+def test_reload_of_changed_code() -> None:
+    config = "worker_class = 'asgi'\nworkers = 2\nreload = True\ngraceful_timeout = 3600\nsse_retry = '10-100'\n"
+    source = Path(APPS, "asgi", "event_source.py").read_text()
+
+    def change(server: Server, page: Page) -> None:
+        server.write("mine.py", f"{source}\n# {page.run('window.opened')}\n")
+
+    with Site(config, app="mine:application", workers=2, files={"mine.py": source}) as server:
+        server.log.wait("Ready: ")
+        misses_nothing(server, change)
+
+
+def misses_nothing(server: Server, leave: Callable[[Server, Page], None]) -> None:
+    with Chromium() as browser:
         page = browser.open(f"http://127.0.0.1:{server.port}/")
         until(lambda: page.run("window.ids.length > 20"), "events come")
         for again in range(2, 5):
