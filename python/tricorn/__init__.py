@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """What applications may want to name, imported when they name it."""
+    """Imports public names on first use."""
     if name in ("RequestCancelled", "RequestTimeout"):
         from tricorn import errors
 

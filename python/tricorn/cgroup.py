@@ -1,4 +1,4 @@
-"""What of the machine this process may have: the limits of its cgroup, of version 1 or 2, and of those above it."""
+"""Limits of this process: those of its cgroup, version 1 or 2, and of the cgroups above it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def cores() -> int:
 
 
 def processors() -> float:
-    """As many as it may use at once, by both."""
+    """Number of processors that the process may use at once, by affinity and cgroup."""
     quota = cpu_quota()
     return min(cores(), cores() if quota is None else quota)
 
@@ -67,7 +67,7 @@ def _smallest(proc: Path, root: Path, controller: str, limit_of_1: LimitOf, limi
 
 
 def _mounts(text: str, controller: str) -> dict[str, tuple[str, str]]:
-    """Where the hierarchies are: the mount point, and which of their folders is mounted there (proc(5))."""
+    """Returns the hierarchies: mount point, and the folder that is mounted there (proc(5))."""
     found: dict[str, tuple[str, str]] = {}
     for line in text.splitlines():
         before, _, after = line.partition(" - ")

@@ -107,7 +107,7 @@ class EmbeddedServer:
         """Set whenever something has happened that `wait` looks at."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ends = AsyncExitStack()
-        """What `stop` undoes, the last first."""
+        """Cleanup of `stop`, last in first out."""
 
     @property
     def should_exit(self) -> bool:

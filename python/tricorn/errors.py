@@ -1,4 +1,4 @@
-"""What can go wrong around the workers, and whose move it is.
+"""Errors around the workers, by who can mend them.
 
     TricornError
     ├── ConfigError      the operator's: a setting, a flag, a path
@@ -43,7 +43,7 @@ class TricornError(Exception):
     def __init__(self, message: str = "", *, details: str = "") -> None:
         super().__init__(message)
         self.details = details
-        """What helps to find the place, in several lines: a traceback. The message stands without it."""
+        """Lines that help to find the place, such as a traceback. The message does not depend on them."""
 
     def report(self) -> ExitCode:
         """Says it on the terminal in gunicorn's shape, an empty line and the reason. Returns the exit status."""
@@ -86,7 +86,7 @@ ExceptionInfo = tuple[type[BaseException], BaseException, "TracebackType | None"
 
 
 def shown(error: BaseException) -> ExceptionInfo:
-    """For `exc_info` of a log: without our frames, unless there are no others and they may tell something."""
+    """Returns the `exc_info` for a log, without our own frames unless there are no others."""
     trace = of_the_application(error.__traceback__)
     tells_itself = isinstance(error, ModuleNotFoundError | SyntaxError)
     return type(error), error, trace if trace is not None or tells_itself else error.__traceback__

@@ -69,13 +69,13 @@ def epolls() -> set[int]:
 
 
 def own_epoll(shared: int) -> None:
-    """In a child: puts an epoll that watches nothing yet in the place of this one, which is the parent's too."""
+    """Replaces an epoll shared with the parent by a new, empty one. Called in a child."""
     with select.epoll() as own:
         os.dup2(own.fileno(), shared, inheritable=False)
 
 
 def before_leaving(function: Callable[[], object]) -> None:
-    """In a child: calls `function` where the child would end. It does not return if the child is to live on."""
+    """Calls `function` where a child would end. It does not return if the child is to live on."""
     _before_leaving.append(function)
 
 

@@ -1,4 +1,4 @@
-"""What a word was probably meant to be: the one place that guesses."""
+"""Suggestions for misspelled words."""
 
 from __future__ import annotations
 

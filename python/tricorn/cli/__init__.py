@@ -104,7 +104,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "load": _load,
     "top": _main_of("tricorn.cli.top_command"),
 }
-"""By the first word of the command line."""
+"""Commands by the first word of the command line."""
 
 
 def _end(status: int) -> int:

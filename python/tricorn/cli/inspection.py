@@ -144,7 +144,7 @@ def load(config: Config, log: Any) -> Inspected:
 
 
 def report(error: BaseException, uri: str) -> None:
-    """In an exception handler: why the application cannot be loaded."""
+    """Explains why the application cannot be loaded. Called in an exception handler."""
     print("\nError while loading the application:\n", file=sys.stderr)
     if text := boot_failure.sentence(error, uri):
         print(text, file=sys.stderr)
@@ -153,7 +153,7 @@ def report(error: BaseException, uri: str) -> None:
 
 
 class _Printer:
-    """In the place of a log: what is only checked opens no files."""
+    """Prints instead of logging: a check opens no log files."""
 
     def debug(self, message: str, *args: object) -> None:
         """Nothing to warn of."""

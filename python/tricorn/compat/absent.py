@@ -1,4 +1,4 @@
-"""What a module of ours says of a name that gunicorn's has and it has not."""
+"""Errors for names that gunicorn's modules have and ours do not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def refuse(module: str) -> Callable[[str], NoReturn]:
 
 
 def _missing(module: str, name: str) -> Exception:
-    """What `module.name` raises, or rather `from module import name`.
+    """Returns the exception for `module.name`, or rather for `from module import name`.
 
     The interpreter turns an AttributeError under `from … import` into "cannot import name", and our sentence would be
     lost; an ImportError it leaves alone. `hasattr` needs the AttributeError.

@@ -1,4 +1,4 @@
-"""What a configuration file says by assigning to gunicorn's names: the name of the server in responses."""
+"""Settings made by assigning to gunicorn's names in a configuration file: the server's name in responses."""
 
 from __future__ import annotations
 

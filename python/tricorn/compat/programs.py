@@ -38,7 +38,7 @@ class Program(Protocol):
 
 
 class _ProgramSources(Sources):
-    """What a reload reads: the program says it again."""
+    """Sources of a reload: the program is asked again."""
 
     owner: Any = None
     """The program."""
@@ -56,7 +56,7 @@ class _ProgramSources(Sources):
 
 
 class _ProgramApplication(Application):
-    """What the program loads; hooks find the program's own attributes on it."""
+    """The program's application. Hooks find the program's own attributes on it."""
 
     def __init__(self, program: Program, config: Config) -> None:
         super().__init__(config)

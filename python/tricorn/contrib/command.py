@@ -1,4 +1,4 @@
-"""What commands of frameworks share: they become `tricorn`."""
+"""Common part of the frameworks' commands, which become `tricorn`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 THREADS = 16
-"""Of a server for development: a page and what it loads, a stream, and a call that stands at a breakpoint."""
+"""Threads of a development server: enough for a page and its files, a stream, and a call at a breakpoint."""
 
 
 NO_SETTINGS = ("--config", "python:tricorn.contrib.no_settings")

@@ -145,7 +145,7 @@ class Control:
         self.close()
 
     def fileno(self) -> int:
-        """For select(2): readable when there is something for `events`."""
+        """Returns the descriptor for select(2). It is readable when there is something for `events`."""
         return self._socket.fileno()
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ NEW_RELIC = "newrelic.agent"
 
 
 def observed_wsgi(application: Callable[..., Any]) -> Callable[..., Any]:
-    """As gunicorn's worker gets it, after New Relic's import hook has seen our `gunicorn.app.base`."""
+    """Returns the application as New Relic's hook of `gunicorn.app.base` wraps it for gunicorn's workers."""
     if NEW_RELIC not in sys.modules:
         return application
     loader = object.__new__(import_module("gunicorn.app.base").Application)
@@ -25,7 +25,7 @@ def observed_wsgi(application: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def observed_asgi(application: Callable[..., Any]) -> Callable[..., Any]:
-    """As uvicorn calls it; one that the application's author has wrapped stays as it is."""
+    """Returns the application as New Relic wraps it for uvicorn. One that its author has wrapped stays as it is."""
     if NEW_RELIC not in sys.modules or type(application).__module__.partition(".")[0] == "newrelic":
         return application
     wrap: Callable[..., Callable[..., Any]] = import_module("newrelic.api.asgi_application").ASGIApplicationWrapper

@@ -195,4 +195,4 @@ HANDLER: dict[str, Any] = {
     "max_field_size": 1 << 24,
     "max_headers": 1 << 16,
 }
-"""What of a `RequestHandler` is done elsewhere here."""
+"""Settings of `RequestHandler` whose work the core does."""

@@ -89,7 +89,7 @@ def _kind(found: object) -> str:
 
 
 def _call_supposed(found: Any, name: str, worker_class: str) -> Any:
-    """What something returns that is taken for a factory. If that might be wrong, its failure says so."""
+    """Calls an object that looks like a factory. A failure says so if the guess may be wrong."""
     try:
         return _call_factory(found, [], {})
     except AppImportError:

@@ -1,4 +1,4 @@
-"""What every ASGI request has in common, and the glue between an application and the core."""
+"""Glue between an ASGI application and the core."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, Protocol
 
 ACCEPTED: Final = 0
-"""What was written is with the kernel, or not far from it: go on."""
+"""The bytes are written or buffered: the caller may go on."""
 BEHIND: Final = 1
 """The client has to catch up: its `Listener` is told when it has."""
 GONE: Final = 2
@@ -51,7 +51,7 @@ class Call(Protocol):
 
     @property
     def tls(self) -> dict[str, Any] | None:
-        """What is known of the client's session, if it speaks TLS (`tls_session`)."""
+        """Facts about the client's TLS session (`tls_session`). None without TLS."""
 
     @property
     def peer(self) -> tuple[str, int] | None:
@@ -77,7 +77,7 @@ class Call(Protocol):
         """The bytes of the body, if the head says so."""
 
     def read(self) -> bytes | None:
-        """What has come of the body; b"" at its end; None if nothing has come since.
+        """Returns the bytes of the body that have arrived, b"" at its end, None if there are none yet.
 
         Raises ConnectionError if no more will come: the client left, or its body was refused and answered so. The call
         has ended then.

@@ -17,7 +17,7 @@ class WebSocketError(OSError):
 
 
 class WebSocket:
-    """What applications for gevent-websocket call."""
+    """WebSocket with the interface of gevent-websocket."""
 
     def __init__(self, connection: Any, environ: dict[str, Any], error: type[Exception]) -> None:
         from simple_websocket import ConnectionClosed

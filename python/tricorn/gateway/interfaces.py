@@ -101,7 +101,7 @@ def name_of(application: object) -> str:
 
 
 def application_in(found: object) -> Callable[..., Any] | None:
-    """What gives the application of an object that is none itself: a method that makes one, or the application."""
+    """Returns the method or attribute that gives the application of an object that is none itself."""
     if callable(found) or interface_of(found) is not None:
         return None
     methods = (getattr(found, name, None) for name in _METHODS)
@@ -186,7 +186,7 @@ WSGI_ARGUMENTS, ASGI_ARGUMENTS = 2, 3
 _EXPECTED = "A WSGI application is called with (environ, start_response), and one of ASGI with (scope, receive, send)."
 
 _METHODS = ("http_app", "streamable_http_app", "asgi_app", "wsgi_app")
-"""Of objects that are served over HTTP and are no applications; the first two are those of MCP servers (FastMCP)."""
+"""Methods and attributes that give the application of an object that is none itself. The first two are FastMCP's."""
 
 _BASES = {
     ("tornado.httputil", "HTTPServerConnectionDelegate"): "tornado",

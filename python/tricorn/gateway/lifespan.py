@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tricorn.log import Logger
 
 SPEC_VERSION = "2.0"
-"""Of the lifespan protocol, which has versions of its own."""
+"""Version of the lifespan protocol, which is numbered separately."""
 
 LAST_STEPS = 1.0
 """Seconds the application may go on after its last answer."""
@@ -41,7 +41,7 @@ class Lifespan:
         self, application: Callable[..., Any], loop: asyncio.AbstractEventLoop, mode: str, log: Logger
     ) -> None:
         self.state: dict[str, Any] = {}
-        """What the application leaves for its requests; each gets a shallow copy in its scope."""
+        """State that the application shares with its requests. Each scope gets a shallow copy."""
         self._application = application
         self._loop = loop
         self._mode = mode
@@ -51,7 +51,7 @@ class Lifespan:
         self._startup = _Phase("startup", loop.create_future())
         self._shutdown = _Phase("shutdown", loop.create_future())
         self._error: BaseException | None = None
-        """What the call let out."""
+        """Exception that ended the call."""
         self._is_idle: asyncio.Future[None] = loop.create_future()
         """The application asks for an event after the last one."""
         self._is_needed = True

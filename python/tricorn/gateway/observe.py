@@ -1,4 +1,4 @@
-"""What observes requests: the hooks `pre_request` and `post_request`, and a logger that writes the access log itself.
+"""Observers of requests: the hooks `pre_request` and `post_request`, and loggers that write the access log themselves.
 
     before(environ)     pre_request(worker, req)                      an exception: 500, the application is not called
     after(environ, …)   logger.access(resp, req, environ, time), then post_request(worker, req, environ, resp)
@@ -37,7 +37,7 @@ class Request:
 
     @cached_property
     def proxy_protocol_info(self) -> dict[str, Any] | None:
-        """What a balancer has announced of the connection (`proxy_protocol`); None: nothing."""
+        """Facts about the connection from the PROXY protocol. None without it."""
         environ = self._environ
         if "PROXY_PROTOCOL" not in environ:
             return None
@@ -225,7 +225,7 @@ def key_of(name: str) -> str:
 
 
 def _joined(fields: Any) -> dict[str, str]:
-    """By the keys of the environ. A mapping is taken too: some hooks make one of `req.headers`."""
+    """Joins header fields under the environ's keys. Accepts a mapping, too: some hooks make one of `req.headers`."""
     joined: dict[str, str] = {}
     for name, value in fields.items() if hasattr(fields, "items") else fields:
         key = key_of(name)
@@ -234,7 +234,7 @@ def _joined(fields: Any) -> dict[str, str]:
 
 
 def named_server(host: str, scheme: str) -> Environ:
-    """What a Host field says of the server where its socket says nothing; neither is empty (PEP 3333)."""
+    """Returns the server's name and port by the Host field, for sockets without an address (PEP 3333: not empty)."""
     name, colon, port = host.rpartition(":")
     if not colon or "]" in port:
         name, port = host, ""
@@ -243,7 +243,7 @@ def named_server(host: str, scheme: str) -> Environ:
 
 
 def separator(key: str) -> str:
-    """What joins the values of a field that came in several lines. In a cookie a comma belongs to its value."""
+    """Returns the separator that joins repeated fields. Cookies take "; ", since a comma may be part of a value."""
     return "; " if key == "HTTP_COOKIE" else ","
 
 

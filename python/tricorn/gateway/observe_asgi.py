@@ -1,4 +1,4 @@
-"""What observes ASGI requests: the same hooks and loggers as for WSGI (`observe`), which see an environ.
+"""Observers of ASGI requests: the hooks and loggers of `observe`, which see an environ.
 
     before(scope)     makes the environ, pre_request(worker, req)       what it changed is put into the scope
     after(scope, …)   logger.access(resp, req, environ, time), post_request(worker, req, environ, resp)
@@ -49,7 +49,7 @@ def _after(inner: observe.After) -> After:
 
 
 def environ_of(scope: Scope) -> observe.Environ:
-    """What a WSGI application would find in its environ (PEP 3333), without what can only be read there: the body."""
+    """Makes the environ (PEP 3333) that a WSGI application would get, without the body."""
     query = scope["query_string"].decode("latin-1")
     path = _wsgi_text(scope["path"])
     raw_path = scope.get("raw_path")
@@ -98,7 +98,7 @@ def _scope_text(text: str) -> str:
 
 
 def _apply_changes(before: observe.Environ, after: observe.Environ, scope: Scope) -> None:
-    """What the hook changed of the method, the target and the header fields, the application sees."""
+    """Copies the hook's changes of method, target and header fields into the scope."""
     changed = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
     if not changed:
         return

@@ -1,4 +1,4 @@
-"""What observes the requests of servers made of Python classes (`call`): the same hooks and loggers as for WSGI.
+"""Observers of requests in tornado and aiohttp (`call`): the hooks and loggers of `observe`.
 
 They see an environ. What `pre_request` changes in it, the application does not see: it was told of its request by then.
 """
@@ -41,7 +41,7 @@ def callbacks(worker: object, config: Config, logger: Logger) -> tuple[Before | 
 
 
 def environ_of(call: Call) -> observe.Environ:
-    """What a WSGI application would find in its environ (PEP 3333), without what can only be read there: the body."""
+    """Makes the environ (PEP 3333) that a WSGI application would get, without the body."""
     method, target, protocol = call.head
     path, _, query = target.partition("?")
     environ: observe.Environ = {

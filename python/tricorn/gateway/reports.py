@@ -1,4 +1,4 @@
-"""Where what the native gateways report goes: the error log."""
+"""Writes what the native gateways report to the error log."""
 
 from __future__ import annotations
 

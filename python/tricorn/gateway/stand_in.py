@@ -1,4 +1,4 @@
-"""What is served with `reload` while the application cannot be loaded: its traceback."""
+"""Application that shows a traceback, served with `reload` while the real one cannot be loaded."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import Any
 from tricorn.gateway.tls_session import Session
 
 Names = tuple[Any, Any]
-"""Of the client's end and of ours, as Python has them."""
+"""Addresses of the client's end and of ours, in Python's form."""
 
 
 def show(fd: int) -> socket.socket:
@@ -23,7 +23,7 @@ def show(fd: int) -> socket.socket:
 
 
 def names(fd: int) -> Names:
-    """What the ends of the connection of `fd` are called; closes it."""
+    """Returns the addresses of both ends of the connection, and closes `fd`."""
     with socket.socket(fileno=fd) as shown:
         try:
             return shown.getpeername(), shown.getsockname()

@@ -1,4 +1,4 @@
-"""What applications find that ask a connection for Python's SSLSocket or SSLObject: tornado's and aiohttp's."""
+"""Stand-in for `ssl.SSLSocket` and `ssl.SSLObject` in tornado and aiohttp applications."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Session:
-    """As much of `ssl.SSLSocket` as applications look at."""
+    """The part of `ssl.SSLSocket` that applications use."""
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
         """`facts`: those of `Call.tls`."""
@@ -32,7 +32,7 @@ class Session:
 
 
 def extra(facts: Mapping[str, Any], name: str) -> Any:
-    """What `get_extra_info` of asyncio's transports has under these names."""
+    """Returns what asyncio's `get_extra_info` has under this name."""
     session = Session(facts)
     if name == "peercert":
         return session.getpeercert()
@@ -40,7 +40,7 @@ def extra(facts: Mapping[str, Any], name: str) -> Any:
 
 
 def _decoded(certificate: bytes) -> dict[str, Any]:
-    """As `SSLSocket.getpeercert` has it, for which Python has a decoder of files only."""
+    """Decodes a certificate as `SSLSocket.getpeercert` does. Python's own decoder reads files only."""
     import _ssl
     import ssl
 

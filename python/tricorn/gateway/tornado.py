@@ -88,7 +88,7 @@ class Server:
         self.tells_routes = tells_routes
         self.loop = loop
         self.sent: Future = loop.create_future()
-        """What a write returns that needs no waiting."""
+        """Finished future, returned by writes that need no waiting."""
         self.sent.set_result(None)
         self.websockets: WeakKeyDictionary[Any, None] = WeakKeyDictionary()
         """Handlers whose connections are WebSockets, the oldest first."""
@@ -99,7 +99,7 @@ class Server:
         self._connection_class = _ToldConnection if is_told else ServerConnection
 
     def connect(self, call: Call) -> ServerConnection:
-        """For the first request of a connection: what stands for it (`server_conn`), kept as long as it is open."""
+        """Makes the object that stands for an open connection (`server_conn`), at its first request."""
         return self._connection_class(call, self)
 
     def begin(self, call: Call, server_conn: ServerConnection) -> Connection:
@@ -172,14 +172,14 @@ class ServerConnection:
 
 
 class _ToldConnection(ServerConnection):
-    """For delegates that want to know when connections end."""
+    """Connection for delegates that want to hear of its end."""
 
     def __del__(self) -> None:
         self.server.delegate.on_close(self)
 
 
 class Context:
-    """What tornado's requests take `remote_ip` and `protocol` from."""
+    """Context from which tornado's requests take `remote_ip` and `protocol`."""
 
     __slots__ = ("address", "address_family", "protocol", "remote_ip")
 
@@ -213,7 +213,7 @@ class Connection(HTTPConnection):
     _waiting: list[Future] | None = None
     _switched: IOStream | None = None
     _told: dict[str, Any] | None = None
-    """What was known of the session when the socket was taken."""
+    """Facts about the TLS session at the time the socket was taken."""
     _max_body_size = MAX_BODY
     _body_timeout: float | None = None
     _timer: asyncio.TimerHandle | None = None
@@ -288,7 +288,7 @@ class Connection(HTTPConnection):
 
     @property
     def stream(self) -> StreamView:
-        """As much of a stream as applications look at."""
+        """The part of a stream that applications use."""
         return StreamView(lambda: self._told or self.call.tls, lambda: self._is_over, self.close)
 
     # What the core tells: a Listener.
@@ -436,7 +436,7 @@ class Connection(HTTPConnection):
             self._timer = None
 
     def _outcome(self, sent: int) -> Future:
-        """What a write returns that was not simply accepted."""
+        """Returns the future of a write that was not accepted at once."""
         future: Future = self.server.loop.create_future()
         if sent == BEHIND:
             self._waiting = [*(self._waiting or ()), future]
@@ -467,7 +467,7 @@ class Connection(HTTPConnection):
 
 
 make_start_line = partial(tuple.__new__, RequestStartLine)
-"""Of a request's three parts. The class itself takes them one by one, by a function of Python's."""
+"""Makes a start line from a tuple. The class's own constructor is a slower Python function with three parameters."""
 
 
 def is_about_answer(error: HTTPInputError) -> bool:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class TakenStream(IOStream):
-    """What was read behind the head comes first; the call ends when the stream is closed."""
+    """Stream over a taken socket. Bytes read after the head come first; the call ends when the stream is closed."""
 
     def __init__(self, call: Call) -> None:
         fd, self._unread, self.told = call.take_socket()

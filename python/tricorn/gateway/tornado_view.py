@@ -9,7 +9,7 @@ from tricorn.gateway.tls_session import Session
 
 
 class StreamView:
-    """For handlers that ask whether the client is there, and where."""
+    """View of the stream for handlers that ask for the client's address or whether it is connected."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class StreamView:
 
     @property
     def socket(self) -> Session:
-        """For `request.get_ssl_certificate`; there is none without TLS."""
+        """Socket for `request.get_ssl_certificate`. None without TLS."""
         facts = self._session()
         if facts is None:
             raise AttributeError("The connection is in the clear: it has no certificates.")

@@ -41,7 +41,7 @@ def _runs_on_the_loop(container: WSGIContainer) -> bool:
 
 
 class RequestDelegate(HTTPServerConnectionDelegate):
-    """For a container, which takes whole requests."""
+    """Delegate for a WSGI container, which takes whole requests."""
 
     def __init__(self, container: WSGIContainer) -> None:
         self.container = container

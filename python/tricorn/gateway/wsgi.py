@@ -1,4 +1,4 @@
-"""What every WSGI request has in common, and the glue between an application and the core."""
+"""Glue between a WSGI application and the core."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 SERVER_SOFTWARE = f"gunicorn/27.0.1 (tricorn/{__version__})"
-"""Of the environ, and of the process's environment: applications look for the word gunicorn there."""
+"""Value in the environ and the process environment. Applications look for the word gunicorn there."""
 
 
 class Readable(Protocol):

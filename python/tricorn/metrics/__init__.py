@@ -1,1 +1,1 @@
-"""What workers do, told by the shared memory their cores write."""
+"""Metrics of the workers, read from the shared memory that their cores write."""

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 OLD_VARIABLE = "prometheus_multiproc_dir"
 KINDS = ("counter_", "gauge_", "histogram_", "summary_")
-"""What the names of the library's files begin with."""
+"""Prefixes of the library's file names."""
 LIVE_GAUGES = ("all", "min", "max", "sum", "mostrecent")
 MOST_BYTES = 64 << 20
-"""Of a file that is looked at before it is used again."""
+"""Largest file, in bytes, that is inspected before reuse."""
 
 
 class NotOurs(Exception):
@@ -48,14 +48,14 @@ class AppMetrics:
     descriptor: int
     """The directory, opened; it carries the arbiter's lock."""
     suffix: str
-    """Of the names that are given here."""
+    """Suffix of the file names used here."""
     identity: identity.Identity = field(init=False)
 
     def __post_init__(self) -> None:
         self.identity = identity.Identity(f"0{self.suffix}")
 
     def adopt(self, slot: int, warn: Callable[[str], object]) -> None:
-        """In a worker, after the fork: what the library counts from now on is this slot's."""
+        """Makes the library count for this slot. Called in a worker, after the fork."""
         name = f"{slot}{self.suffix}"
         for warning in self._remove_broken(name):
             warn(warning)
@@ -65,7 +65,7 @@ class AppMetrics:
         identity.install(self.identity)
 
     def bury(self, slot: int) -> None:
-        """In the arbiter: the worker of this slot is gone, so that its live gauges have no value any more."""
+        """Removes the live gauges of a slot whose worker has exited. Called in the arbiter."""
         for mode in LIVE_GAUGES:
             with suppress(OSError):  # most workers have none
                 os.unlink(f"gauge_live{mode}_{slot}{self.suffix}.db", dir_fd=self.descriptor)

@@ -23,7 +23,7 @@ class Identity:
         self.become(name)
 
     def become(self, name: str) -> None:
-        """In a process that was just forked."""
+        """Changes the identity. Called in a process that was just forked."""
         self._pid = os.getpid()
         self._name = name
 
@@ -48,7 +48,7 @@ class Finder(after_import.Finder):
 
 
 def install(identity: Identity) -> None:
-    """For the next import of the library, or the one that has been."""
+    """Installs the identity for the next import of the library, or in the one already imported."""
     found = next((each for each in sys.meta_path if isinstance(each, Finder)), None)
     if found is not None and found.identity is identity:
         return

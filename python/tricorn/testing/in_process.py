@@ -92,7 +92,7 @@ class Embedded:
 
 
 class _Log:
-    """What a gateway needs of the error log. Records go to the test's handlers, `wsgi.errors` to its stderr."""
+    """Error log of a gateway. Records go to the test's handlers, `wsgi.errors` to its stderr."""
 
     def __init__(self) -> None:
         logger = logging.getLogger("tricorn.testing")

@@ -25,7 +25,7 @@ READY = b"READY=1"
 
 
 class Order(NamedTuple):
-    """What a process is to serve, and how it speaks to the test."""
+    """Instructions for a server process: the application, and how to reach the test."""
 
     app: Any
     settings: Mapping[str, Any]
@@ -36,7 +36,7 @@ class Order(NamedTuple):
 
 
 def main() -> None:
-    """In a new interpreter: the order comes by stdin."""
+    """Serves in a new interpreter. The order comes by stdin."""
     order = Order(*pickle.load(sys.stdin.buffer))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def in_fork(order: Order, log: int) -> None:
-    """In a fork of the test process: never returns into the test."""
+    """Serves in a fork of the test process. Never returns into the test."""
     status = 1
     try:
         os.setsid()

@@ -65,11 +65,11 @@ class Server:
     """A running server. `stop` ends it; so does the end of the test process."""
 
     url: str
-    """Where the first address is, without a slash at the end. A unix socket: `unix:PATH`."""
+    """URL of the first address, without a slash at the end. `unix:PATH` for a unix socket."""
     listeners: tuple[str, ...]
     """All addresses, as the log has them."""
     pid: int
-    """Of the arbiter."""
+    """Process id of the arbiter."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Server:
 
     @property
     def log(self) -> str:
-        """What the server has written to stdout and stderr until now; kept when it has stopped."""
+        """Returns the output on stdout and stderr so far. It stays available after the server has stopped."""
         if self._log is not None:
             return self._log
         with open(self.log_file, encoding="utf-8", errors="replace") as file:

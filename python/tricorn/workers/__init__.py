@@ -24,7 +24,7 @@ AUTO = processes.AUTO
 """The application decides."""
 
 GUNICORNS = "egg:gunicorn#"
-"""What gunicorn's own entry points begin with."""
+"""Prefix of gunicorn's own entry points."""
 
 OLDEST = {"gevent": (24, 10, 1), "eventlet": (0, 36), "tornado": (6, 2), "aiohttp": (3, 9), "uvloop": (0, 19)}
 """The versions that the extras ask for."""
@@ -36,7 +36,7 @@ SERVED_INSTEAD = {
     **dict.fromkeys(("thread", "threads", "threaded"), "gthread"),
     "greenlet": "gevent",
 }
-"""What users of other servers ask for, and the class that serves it here."""
+"""Names of other servers and of their worker classes, each with the class that serves them here."""
 
 
 def choose(name: str | type, threads: int) -> str:
@@ -159,7 +159,7 @@ class Family(NamedTuple):
     place: str
     """Its module here, and its name there."""
     names: str = ""
-    """Those besides the alias, separated by spaces."""
+    """Further names beside the alias, separated by spaces."""
     on_uvloop: str = ""
     """Names that ask for uvloop, too."""
 

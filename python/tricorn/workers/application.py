@@ -20,7 +20,7 @@ class Application:
         self.cfg = config
         self.app_uri = config.wsgi_app or ""
         self.name = self.app_uri if config.is_default("default_proc_name") else config.default_proc_name
-        """For the log: a framework's command serves by way of a factory of ours, and names what that makes."""
+        """Name in the log. A framework's own command serves through a factory of ours, and names its result."""
         self._given = given
         is_made = given is None or config.factory or not interfaces.is_application(given, self._worker_class)
         self.callable: Callable[..., Any] | None = None if is_made else given

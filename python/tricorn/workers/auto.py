@@ -32,7 +32,7 @@ class AutoWorker(Worker):
 
     @classmethod
     def at_once(cls, config: Config) -> int:
-        """As many as a worker of any class that it may become."""
+        """Returns the largest limit of the classes that it may become."""
         return max(config.worker_connections, config.threads)
 
     def prepare(self) -> None:

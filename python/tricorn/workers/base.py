@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Worker(Contract, Preparation, ABC):
-    """What all classes share. A class says how to wait and how to call, and what the server must know of it.
+    """Base of all worker classes. A class defines how to wait, how to call, and the facts that the server needs.
 
     The public attributes are those that hooks written for gunicorn use.
     """
@@ -70,7 +70,7 @@ class Worker(Contract, Preparation, ABC):
         spec = self.spec
         self.fds = WorkerFds((), (), -1, -1)
         self.call_file = -1
-        """What tells the system calls of the main thread, if the worker changes its user (`privileges`)."""
+        """Descriptor that shows the main thread's system calls if the worker changes its user (`privileges`)."""
         self.age = age
         self.slot = spec.slot
         self.pid: int | str = "[booting]"
@@ -95,7 +95,7 @@ class Worker(Contract, Preparation, ABC):
         self.crashed = False
         """An exception left the core: one of its own, or of a signal handler."""
         self.is_serving = False
-        """In the process of the worker, from the moment when the arbiter is told so."""
+        """True in the worker's process once it has reported to the arbiter that it serves."""
         self._core: Core | None = None
         self._ready: Booted | None = None
         self._status: int | None = None
@@ -155,7 +155,7 @@ class Worker(Contract, Preparation, ABC):
         return stand_in.make_stand_in(traceback)
 
     def prepare(self) -> None:  # most have nothing to do
-        """What is there before anything of the application's, a hook or a module, is called."""
+        """Sets up what must exist before any code of the application runs, hooks included."""
 
     def loaded(self) -> None:  # most have nothing to do
         """The application, or what stands in for it, is in `wsgi`. The core is made next."""
@@ -164,7 +164,7 @@ class Worker(Contract, Preparation, ABC):
         """Undoes `prepare`: the worker has not booted."""
 
     def start_application(self) -> None:  # most have nothing to do
-        """What an application wants to do before its first request. Whatever it raises: the worker has not booted."""
+        """Runs the application's own start-up before its first request. An exception here is a failed boot."""
 
     def wakeup_fd(self, core: Core) -> int:
         """A non-blocking descriptor that ends the main thread's wait when it is written to."""
@@ -236,7 +236,7 @@ class Worker(Contract, Preparation, ABC):
         return self._status
 
     def _boot_failed(self, error: BaseException) -> int:
-        """In an exception handler."""
+        """Reports a failed boot, and returns the exit status. Called in an exception handler."""
         self.enable_log()
         reason = boot_failure.reason(error)
         if self.spec.once.claim(reason):
@@ -249,7 +249,7 @@ class Worker(Contract, Preparation, ABC):
         return status
 
     def _enter(self) -> None:
-        """What comes before a class of the user's has a say."""
+        """Does what must happen before code of a user's worker class runs."""
         from tricorn.workers import privileges, title
 
         brought.keep(self.brings)  # the arbiter may have those of another generation
@@ -331,11 +331,11 @@ class Worker(Contract, Preparation, ABC):
             change(level)
 
     def calls(self) -> Sequence[tuple[int, object]]:
-        """What requests are known by that may wait on no thread, with their places."""
+        """Returns the objects that identify requests waiting off-thread, with their slots."""
         return ()
 
     def tell_what_waits(self, frame: FrameType | None) -> None:
-        """In a signal handler: an operator asks for stacks."""
+        """Writes the stacks of waiting requests. Called in a signal handler, when an operator asks for them."""
         from tricorn.workers import waiting
 
         if self.fds.stacks >= 0:
@@ -361,7 +361,7 @@ class Worker(Contract, Preparation, ABC):
             self.start_application()
 
     def _let_stand_in(self, error: BaseException, text: str) -> None:
-        """In an exception handler: what is served is why nothing else is."""
+        """Serves the failure itself as the application. Called in an exception handler."""
         import traceback
 
         self.enable_log()
@@ -405,7 +405,7 @@ class Worker(Contract, Preparation, ABC):
         self.log.flush()
 
     def _forked(self) -> None:
-        """In a process that the application forked: it is no worker, and keeps nothing from ending that is one's.
+        """Makes a process that the application forked an ordinary one, which keeps nothing of the worker alive.
 
         The core has seen to its own descriptors.
         """
@@ -423,7 +423,7 @@ class Worker(Contract, Preparation, ABC):
         self.in_child()
 
     def in_child(self) -> None:  # most have nothing to do
-        """In a process that the application forked, in the thread, task or greenlet that did so."""
+        """Releases what the class holds. Called in a process that the application forked, where the fork happened."""
 
     def crash(self) -> None:
         """Logs the exception that is being handled; the worker will exit with a status that is not 0."""
@@ -436,7 +436,7 @@ class Worker(Contract, Preparation, ABC):
         os._exit(CRASHED)
 
     def notice(self, level: Level, text: str) -> None:
-        """For the log, which gets it once however many workers say it."""
+        """Logs a line once, however many workers report it."""
         self._tell(Notice(level, text))
 
     def _report_change(self, path: str) -> None:
@@ -474,7 +474,7 @@ class Tmp:
 
 
 def _most_requests(config: Config) -> int:
-    """As gunicorn has it: with `max_requests` its value and the jitter, else as good as never."""
+    """Returns `max_requests` with its jitter, or `sys.maxsize` without a limit, as gunicorn does."""
     if config.max_requests <= 0:
         return sys.maxsize
     from random import randint
@@ -488,7 +488,7 @@ ENDING_CALLS = 1.0
 """Seconds for calls in which SystemExit was raised; the arbiter kills a worker a second later (`QUIT_PATIENCE`)."""
 
 LEVELS = {10: "debug", 20: "info", 30: "warning", 40: "error", 50: "critical"}
-"""Of the log, as `logging` numbers them."""
+"""Log levels by their number in `logging`."""
 
 NOT_LOADED = "The application cannot be loaded; its traceback is served until it can"
 

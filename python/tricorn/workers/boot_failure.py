@@ -33,7 +33,7 @@ def reason(error: BaseException) -> str:
 
 
 def sentence(error: BaseException, uri: str) -> str:
-    """What says it all about an application that cannot be loaded; empty: its traceback is needed."""
+    """Explains in a sentence why an application cannot be loaded. Empty if that takes the traceback."""
     match error:
         case SystemExit():
             return EXIT % (error.code,)
@@ -47,7 +47,7 @@ def sentence(error: BaseException, uri: str) -> str:
 
 
 def _command(uri: str) -> str:
-    """What is added where a slip in a command of `tricorn` was taken for a module."""
+    """Adds a hint where a misspelled command of `tricorn` was taken for a module."""
     if uri in ("help", "version"):
         return f" For the {uri}: `tricorn --{uri}`."
     meant = near(uri, COMMANDS)
@@ -55,11 +55,11 @@ def _command(uri: str) -> str:
 
 
 COMMANDS = ("bench", "ctl", "dev-cert", "doctor", "exec", "init", "load", "top")
-"""Of `tricorn`; a module of such a name is an application."""
+"""Commands of `tricorn`. A module of the same name is an application."""
 
 
 def write(worker: Worker, error: BaseException) -> None:
-    """In an exception handler."""
+    """Writes the reason to the log or to stderr, as gunicorn does. Called in an exception handler."""
     log = worker.log
     if text := sentence(error, worker.app.app_uri):
         log.error("%s", text)

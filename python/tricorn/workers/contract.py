@@ -1,4 +1,4 @@
-"""What a worker class of gunicorn's has, and classes derived from it override.
+"""gunicorn's worker interface: the methods that subclasses override.
 
 Each method is called where gunicorn calls it, and `super()` is what is done here. `init_process` and `run` are those of
 `base.Worker`.

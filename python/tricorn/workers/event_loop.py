@@ -126,7 +126,7 @@ class EventLoop:
         self.loop.call_soon_threadsafe(function, *arguments)
 
     def in_child(self) -> None:
-        """In a process that the application forked: this loop must neither go on, nor reach the parent's."""
+        """Detaches the loop in a process that the application forked: it must not go on, nor reach the parent's."""
         for shared in self._epolls:
             forked.own_epoll(shared)
         if threading.get_ident() != self._thread:
@@ -179,7 +179,7 @@ class EventLoop:
 
 
 def _leave_by(_: Callable[..., object], *arguments: object, **__: object) -> NoReturn:
-    """In place of `call_soon_threadsafe`, whose arguments tell what an executor's task has let out."""
+    """Stands in for `call_soon_threadsafe`: its arguments hold the exception of an executor's task."""
     for value in arguments:
         if isinstance(value, concurrent.futures.Future) and value.done() and not value.cancelled():
             forked.leave(value.exception())

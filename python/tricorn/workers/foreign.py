@@ -23,11 +23,11 @@ class Reason(Record):
     text: str
     remedy: str
     needs_gunicorn: bool = True
-    """What it overrides is called by gunicorn's own classes only."""
+    """True if only gunicorn's own classes call the overridden methods."""
 
 
 _hosts: dict[Any, tuple[Reason, type[Worker]]] = {}
-"""What was made of a class that serves by itself: of the one over those here, and of that over gunicorn's."""
+"""Adapters of classes that serve by themselves: those derived from the classes here, and from gunicorn's."""
 
 
 def load(named: Any, *, strict: bool = False) -> type[Worker]:
@@ -101,7 +101,7 @@ def replaces(kind: type, name: str) -> bool:
 
 
 def _names_in(code: CodeType) -> set[str]:
-    """What the code, and the functions in it, look up by name."""
+    """Returns the names that the code and its nested functions look up."""
     inner = (each for each in code.co_consts if isinstance(each, CodeType))
     return {*code.co_names, *(name for each in inner for name in _names_in(each))}
 
@@ -128,7 +128,7 @@ def _of_gunicorns(named: Any, who: str, found: type[Worker] | None) -> type:
 
 
 def notes(kind: type[Worker]) -> Iterator[str]:
-    """What is worth a warning."""
+    """Yields warnings about a worker class."""
     if hosted.is_hosted(kind):
         who = f"The worker class {kind.__module__}.{kind.__qualname__} {getattr(kind, 'why', '')}"
         yield f"{who}: it reads and writes its connections itself. {hosted.WITHOUT}"
@@ -201,7 +201,7 @@ NO_COUNTERPART: Mapping[str, str] = {
     "handle_http2": _CONNECTION,
     "handle_http2_request": _CONNECTION,
 }
-"""What gunicorn's classes have, and what replaces it."""
+"""Methods of gunicorn's classes that are never called here, with what replaces each."""
 
 _HOW = "pip install gunicorn, without `tricorn exec`"
 
@@ -217,4 +217,4 @@ NOT_CALLED: Mapping[str, str] = {
     "_install_sigint_handler": "signals are handled by this server",
     "callback_notify": "notify() is, once a second",
 }
-"""What uvicorn's class has, where nothing is lost."""
+"""Methods of uvicorn's class that can be ignored without a loss."""

@@ -1,4 +1,4 @@
-"""What signals do to a worker."""
+"""Signal handlers of a worker."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Handlers:
         return self._worker.leaving
 
     def listen(self, theirs: Container[int] = ()) -> None:
-        """For all signals but those of which a class of the user's has handlers."""
+        """Installs the handlers, except for signals that a user's class handles itself."""
         from tricorn.workers import native
 
         # A signal must end the wait; Python's handlers then run inside `serve`.
@@ -72,7 +72,7 @@ class Handlers:
 
     @staticmethod
     def take_off() -> None:
-        """In a child that the application forked: signals do what they do to any process."""
+        """Restores the default actions. Called in a child that the application forked."""
         signal.set_wakeup_fd(-1)
         for number in HANDLED:
             handler = signal.getsignal(number)
@@ -80,7 +80,7 @@ class Handlers:
                 signal.signal(number, signal.SIG_DFL)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        """What the worker's class does on a signal, which mostly comes back here."""
+        """Calls the class's method for a signal, which usually ends here again."""
         getattr(self._worker, METHODS[signal.Signals(number)])(number, frame)
 
     def _leave(self) -> None:

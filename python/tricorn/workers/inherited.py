@@ -1,4 +1,4 @@
-"""What a worker has inherited of the arbiter's, where the application was imported before the fork."""
+"""Modules that a worker inherited from the arbiter because the application was imported before the fork."""
 
 from __future__ import annotations
 

@@ -13,11 +13,11 @@ VERSIONS: dict[str, tuple[str, Callable[[Any], object]]] = {
     "sqlite3": ("libsqlite3", lambda module: module.sqlite_version),
     "MySQLdb": ("libmysqlclient", lambda module: module.get_client_info()),
 }
-"""By module: the library, and how the module tells its version."""
+"""For each module, the C library behind it and a function that reads its version."""
 
 
 def versions() -> dict[str, str]:
-    """Of those that are imported. None of them waits for anything."""
+    """Returns the versions of the libraries that are imported. None of the functions blocks."""
     found: dict[str, str] = {}
     for name, (library, version) in VERSIONS.items():
         module = sys.modules.get(name)

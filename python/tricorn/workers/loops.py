@@ -1,4 +1,4 @@
-"""What the event-loop workers share: up to `worker_connections` calls under way at once, as tasks of one loop.
+"""Base of the event-loop workers: up to `worker_connections` calls at a time, each a task of one loop.
 
     boot     the loop is made, the application loaded; it starts up in the loop, which rests until the worker serves
     serve    the loop watches the core's descriptors; the core begins requests as tasks
@@ -163,7 +163,7 @@ class LoopWorker(Worker):
             server.close()
 
     def _leave(self) -> None:
-        """In the loop, after each signal that asks for it."""
+        """Begins or speeds up the departure. Runs in the loop after each signal that asks for it."""
         if self._deadline is None:
             self._deadline = self.loop.time() + leaving.patience(self)
             self.loop.call_at(self._deadline, self._hurry)

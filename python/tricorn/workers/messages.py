@@ -1,4 +1,4 @@
-"""What a worker tells its arbiter: one line each, over a pipe of its own.
+"""Messages from a worker to its arbiter: one line each, over the worker's pipe.
 
     ready [stand-in]
     boot-failed <exit code> <reason>
@@ -34,10 +34,10 @@ TEXT_BYTES = 2048
 """Most bytes of a reason, a path or a request in a line."""
 SUBJECT_BYTES = 512
 LINE_BYTES = 4096
-"""What is longer was not written by a worker's own hand."""
+"""Maximum length of a line in bytes. Workers write none that is longer."""
 MOST_DIGITS = 18
 MOST_STATUS = 255
-"""Of a process that exits."""
+"""Highest exit status."""
 STACK_LINES = 200
 """faulthandler itself stops at a hundred frames."""
 
@@ -79,7 +79,7 @@ class Changed(Record):
 
 
 class Notice(Record):
-    """For the log, once: every worker with this application says the same."""
+    """A line for the log, wanted once: every worker with this application reports the same."""
 
     level: Level
     text: str
@@ -88,7 +88,7 @@ class Notice(Record):
 
 
 class Libraries(Record):
-    """Of the worker's process, once its application is loaded."""
+    """Versions of C libraries in the worker's process, sent once its application is loaded."""
 
     versions: Mapping[str, str]
 
@@ -179,7 +179,7 @@ class Decoder:
         return messages + self._end_loose()
 
     def close(self) -> list[Message]:
-        """What was still waiting for its end when the worker died."""
+        """Returns the message that was still incomplete when the worker died."""
         return self._end_stuck()
 
     def _take(self, line: bytes) -> list[Message]:

@@ -77,7 +77,7 @@ MEASURED = -1
 
 
 def check(config: Config) -> None:
-    """What only the core can tell about settings, asked before any worker exists. Raises ConfigError."""
+    """Validates settings that only the core can judge, before any worker exists. Raises ConfigError."""
     if logs.may_be_native(config):
         try:
             check_access_log_format(config.access_log_format)
@@ -177,7 +177,7 @@ def make_core(worker: Worker) -> Core:
 
 
 def door(found: Door | None) -> tuple[bool, str | None, bool | None]:
-    """Of a listener, as the core has it."""
+    """Converts a listener's endpoint to the core's form."""
     if found is None:
         return False, None, None
     return bool(found.tls), found.proxy_protocol, found.proxy_protocol_required
@@ -210,7 +210,7 @@ def buffers_responses(config: Config, worker: Worker | type[Worker]) -> bool:
 
 
 def header_map(config: Config, worker: Worker | type[Worker]) -> str:
-    """What becomes of names with an underscore. Where no environ merges them, only an operator's word drops them."""
+    """Returns the policy for header names with an underscore. Without an environ only the operator can drop them."""
     return "dangerous" if config.is_default("header_map") and not worker.merges_names else config.header_map
 
 
@@ -219,7 +219,7 @@ def _lower(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def core_options(config: Config, worker: Worker | type[Worker], *, siblings: bool) -> dict[str, object]:
-    """What settings, and the facts of a worker or its class, say of any core; under the core's own names."""
+    """Returns the core's options that follow from the settings and from facts of the worker's class."""
     return {setting.name: config.value(setting.name) for setting in SETTINGS if setting.core} | {
         "threads": worker.at_once(config),
         "hub": worker.hub,

@@ -21,7 +21,7 @@ INTERVAL = 1.0
 
 
 def start(worker: Worker, core: Core) -> None:
-    """Where no class overrides it there is nothing to do."""
+    """Starts the calls of `notify`, if the class overrides it."""
     if not any("notify" in vars(each) for each in type(worker).__mro__ if not each.__module__.startswith("tricorn.")):
         return
     due = partial(worker.spawn, _notify, worker) if worker.hub else _between_requests(worker, core)

@@ -1,4 +1,4 @@
-"""What workers have to say alike, when they fail to boot: the first that comes says it.
+"""Deduplicates boot errors: of workers that fail alike, the first one logs.
 
 They share a file in memory: for each text a digest, and when it was last said. A record lock (fcntl(2)) is released
 when its process ends, however that happens.

@@ -22,7 +22,7 @@ from tricorn.errors import ConfigError
 
 TOP = "gunicorn"
 COMPAT = "tricorn.compat."
-"""Where the finder is that stands for gunicorn, and the files of its modules."""
+"""Package of the finder that stands for gunicorn, and of its modules."""
 
 _kept: dict[str, ModuleType] = {}
 """gunicorn's own modules as far as they were imported, from one time to the next."""
@@ -95,7 +95,7 @@ def _is_of_this_package(module: ModuleType) -> bool:
 
 
 def configuration(config: Config) -> Any:
-    """What gunicorn's classes get as `cfg`: its own `Config`, with all that is set here; ours for what it lacks."""
+    """Makes the `cfg` of gunicorn's classes: its own `Config` with the values set here, and ours for what it lacks."""
     made = _kind()(config)
     for setting in SETTINGS:
         name = setting.name
@@ -132,4 +132,4 @@ def _kind() -> Any:
 _NOT_THEIRS = frozenset(
     ("config", "bind", "worker_class", "logger_class", "user", "group", "initgroups", "raw_env", "chdir", "reload")
 )
-"""What is done by this server, before a worker's class has a say."""
+"""Settings that this server handles before a worker's class runs."""

@@ -1,4 +1,4 @@
-"""Where libraries wait for room in a pool, and what helps: a table that the core, the workers and the arbiter read.
+"""Table of the places where libraries wait for room in a pool, with the cure. The core, workers and arbiter read it.
 
 A site is two functions, the second called by the first: the wait itself has no name of its own in most libraries, and
 the first one alone may be making a connection. Names were read in the libraries' sources; tests wait in those that are
@@ -18,7 +18,7 @@ class Site(Record):
     """The end of its path."""
     function: str
     inner_file: str = ""
-    """Of the next frame further in, where there is one (gevent's queues are in C); empty: whichever it is."""
+    """File of the next frame further in. Empty if any will do, or if there is none (gevent's queues are in C)."""
     inner_function: str = ""
 
 
@@ -26,12 +26,12 @@ class Pool(Record):
     name: str
     title: str
     what: str
-    """Of what there is a limited number."""
+    """The limited resource."""
     sites: tuple[Site, ...]
     cure: str
-    """What sets its size, and whole sentences."""
+    """The remedy: the parameter that sets the pool's size, then whole sentences."""
     size: Callable[[Any], str] | None = None
-    """Of the pool, which is `self` of the first function, in words; None: not told."""
+    """Describes the size of the pool, which is `self` of the first function. None if it cannot be read."""
 
 
 CONDITIONS = "threading.py", "wait"
@@ -193,7 +193,7 @@ BY_NAME = {pool.name: pool for pool in POOLS}
 
 
 def sites() -> list[tuple[str, str, str, str, str]]:
-    """As the core has them: the pool, the file and the function, and those of the next frame further in.
+    """Returns the core's table: pool, file and function, and those of the next frame further in.
 
     What only Python can tell full from free (an executor, whose calls wait at the same place whether they run or not)
     is not among them.

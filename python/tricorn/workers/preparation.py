@@ -1,4 +1,4 @@
-"""What a worker class does before its workers exist, and in each process that imports an application."""
+"""Preparation of a worker class: before its workers exist, and in each process that imports an application."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class Preparation:
 
     @classmethod
     def import_shared(cls, config: Config) -> None:
-        """In the arbiter, before workers are forked: imports what they share."""
+        """Imports what workers share. Called in the arbiter, before the first fork."""
 
     @classmethod
     def survey(cls) -> None:
-        """In the arbiter, when hooks and the configuration have imported theirs: searches once for all workers."""
+        """Searches modules once for all workers. Called in the arbiter, after hooks and configuration have imported."""
 
     @classmethod
     def patch_library(cls, log: Any) -> None:

@@ -18,7 +18,7 @@ def start(function: Callable[..., object], *arguments: object) -> None:
 
 
 class Event:
-    """As `threading.Event`; one thread waits."""
+    """`threading.Event` for a single waiting thread."""
 
     def __init__(self) -> None:
         self._unset = _thread.allocate_lock()

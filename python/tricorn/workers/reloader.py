@@ -48,7 +48,7 @@ def check(engine: str) -> None:
 
 
 def note(config: Config) -> str:
-    """For the log: how changes are noticed, if that is not at once."""
+    """Returns a note for the log if changes are not noticed at once."""
     if not config.reload or config.reload_engine != "auto" or _has_watchfiles():
         return ""
     remedy = "with `pip install 'tricorn[reload]'` the kernel tells of changes"
@@ -85,7 +85,7 @@ def start(
 
 
 class Reloader:
-    """What `start` leaves behind."""
+    """A running reloader."""
 
     def __init__(self, files: Files, report: Callable[[str], object]) -> None:
         self._files = files
@@ -172,7 +172,7 @@ class Files:
         return True
 
     def directories(self) -> dict[str, tuple[int, int]]:
-        """Where events of the files come from, with what tells a directory from another one of the same name."""
+        """Returns the directories whose events concern the files, each with its identity (device and inode)."""
         names = set()
         for path in tuple(self._looks):
             names.add(os.path.dirname(path))
@@ -216,7 +216,7 @@ def _is_excluded(path: str, patterns: Iterable[str]) -> bool:
 
 
 class _Look(NamedTuple):
-    """What tells a file from what it was.
+    """Fingerprint of a file, to notice changes.
 
     Not its inode: FUSE may number a file anew whenever it likes, and a server that reloads for ever is worse than
     one that misses a new file of the same size and date.

@@ -21,7 +21,7 @@ Wait = tuple[str, str, Frame, "Frame | None"]
 """The pool's name and size, the frame of the library, and the innermost one of the application."""
 
 Call = tuple[int, Any]
-"""In a thread: where it stands in what was found, and its executor."""
+"""A call in a thread: its index among the found ones, and its executor."""
 
 MOST_CODES = 4096
 _INSTALLED = ("/lib/python3.", "/lib64/python3.", "-packages/")
@@ -83,7 +83,7 @@ def _is_at(code: CodeType, file: str, function: str) -> bool:
 
 
 def _size(pool: Pool, frame: FrameType, sizes: dict[int, str]) -> str:
-    """What the pool says of its size; each pool is asked once. Empty: another version of the library."""
+    """Returns the size as the pool describes it, asked once per pool. Empty for an unknown version of the library."""
     it: Any = None
     if pool.size is not None:
         with suppress(Exception):

@@ -1,4 +1,4 @@
-"""What the arbiter gives a worker: what it is to be, and its descriptors."""
+"""Parameters of a worker: `WorkerSpec` before the fork, `WorkerFds` after it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class WorkerSpec(Record):
-    """What a worker is to be; known before the fork."""
+    """Parameters known before the fork."""
 
     server: Any
     """The arbiter as hooks know it."""
@@ -34,19 +34,19 @@ class WorkerSpec(Record):
     group: memoryview
     """The page that all workers write."""
     ledger: memoryview
-    """What workers that are gone have counted."""
+    """Counters of workers that have exited."""
     routes: memoryview | None
-    """What the routes of the application cost; None: that is not counted."""
+    """Cost of the application's routes. None if it is not measured."""
     generation: int
     siblings: bool
     stand_in: bool
     """If the application cannot be loaded, show why instead of failing (`reload`)."""
     once: Once
-    """What other workers may say as well, when they fail to boot."""
+    """Deduplicates boot errors between workers."""
     slot: int
     """From 1 on; of no other process that is alive, and given again."""
     app_metrics: AppMetrics | None = None
-    """Where the application's own metrics are kept, if that is looked after."""
+    """Files of the application's own metrics, if tricorn manages them."""
     tls_page: memoryview | None = None
     """Certificates and keys, which the arbiter changes; None: all is in the clear."""
 
@@ -66,7 +66,7 @@ class WorkerFds(Record):
     life: int
     """The read end of a pipe that only the arbiter holds open: it ends when the arbiter does."""
     channel: tuple[int, int, int] | None = None
-    """Where connections go from worker to worker: the receiving end, the sending end, and the bell; or nowhere."""
+    """Channel for handing over connections: receiving end, sending end, wake-up eventfd. None without hand-over."""
     start_listening: Callable[[], object] = lambda: None
     """Listens with the sockets that only this worker has (`reuse_port`)."""
     refuse_newcomers: Callable[..., object] = lambda **_: None

@@ -1,4 +1,4 @@
-"""What a worker's monitor tells of one time that its requests were held up: facts, and nothing is believed untried."""
+"""Report of a worker's monitor about one stall. Every value is validated: it comes from another process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Place(Record):
 
 
 class Native(Record):
-    """What of native code was on the stack; empty: not known."""
+    """Native code on the stack. Fields are empty where unknown."""
 
     library: str = ""
     version: str = ""
@@ -36,12 +36,12 @@ class Native(Record):
 
 
 class Wait(Record):
-    """What is told of requests that wait while nothing holds up a loop."""
+    """Report about requests that wait although no loop is blocked."""
 
     pool: str = ""
     """Its name in the table (`pools`)."""
     size: str = ""
-    """In words; empty: not known."""
+    """Size of the pool in words. Empty if unknown."""
     site: str = ""
     """The file and the function of the library."""
     waiting: int = 0
@@ -99,7 +99,7 @@ class Stall(Record):
 TEXT = 1024
 """Most characters of a text."""
 MOST = 1e9
-"""Of seconds, and of requests."""
+"""Upper bound of reported seconds and requests."""
 
 
 def json_object(data: bytes) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""What `ps` and `top` show, when the extra `tricorn[setproctitle]` is installed; without it titles stay as they are."""
+"""Process titles in `ps` and `top`, if the extra `tricorn[setproctitle]` is installed."""
 
 from __future__ import annotations
 

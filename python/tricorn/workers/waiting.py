@@ -1,4 +1,4 @@
-"""Where greenlets and tasks are that wait: they are on no thread's stack, so that Python alone can tell.
+"""Stacks of suspended greenlets and tasks. Only Python can read them: they are on no thread.
 
 Written in a signal handler on the main thread, into the file that faulthandler writes threads into, far behind them.
 Nothing of the application's is called: frames, and locals of frames whose code is known, are looked at.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Json = dict[str, object]
 
 OFFSET = 1 << 20
-"""Where in the file: faulthandler's text is shorter (a hundred threads of a hundred frames)."""
+"""Offset in the file. faulthandler's text before it is shorter (at most 100 threads of 100 frames)."""
 MOST = 200
 """Stacks."""
 MOST_FRAMES = 40
@@ -32,13 +32,13 @@ MOST_BYTES = 256 << 10
 MOST_TASKS = 2000
 """That are looked through for those of requests, in a sample."""
 OUTER = 5
-"""In so many of the outermost frames, less one, the application is: those below it are a library's."""
+"""Number of outermost frames, plus one, among which the application's is. Frames further in belong to libraries."""
 
 _HERE = os.path.dirname(os.path.dirname(__file__))
 _LOOP = os.path.join(os.path.dirname(__file__), "event_loop.py")
 """Its frames run the loop, and those below it are the server's."""
 _STEPS = ("async_generator_asend", "async_generator_athrow", "coroutine_wrapper")
-"""What stands between a coroutine and the asynchronous generator, or the coroutine, that it waits for."""
+"""Types of objects between a coroutine and the asynchronous generator or coroutine that it awaits."""
 _LIBRARIES = ("/gevent/", "/eventlet/", "/greenlet/")
 
 
@@ -57,7 +57,7 @@ def write(descriptor: int, calls: Sequence[tuple[int, object]], running: Sequenc
 
 
 def samples(places: Sequence[int], calls: Sequence[tuple[int, object]]) -> list[tuple[int, list[tuple[str, int, str]]]]:
-    """Where the requests at these places wait, the innermost frame first. Called by the hub."""
+    """Returns the stacks of the requests in these slots, innermost frame first. Called by the hub."""
     return [(place, _plain(frames)) for place, frames in frames_of(set(places), calls)]
 
 
@@ -78,7 +78,7 @@ def frames_of(wanted: set[int], calls: Sequence[tuple[int, object]]) -> Iterator
 
 
 def _frames_by_task(wanted: set[int], calls: Sequence[tuple[int, object]]) -> Iterator[tuple[int, Sequence[FrameType]]]:
-    """Of a library whose requests are known by another object than their task."""
+    """Returns frames by task, for libraries whose requests are identified by another object than their task."""
     import asyncio
 
     places = {id(each): place for place, each in calls if place in wanted}
@@ -177,12 +177,12 @@ def _inside_greenlet(frame: FrameType) -> Iterator[FrameType]:
 
 
 def _line(frame: FrameType) -> str:
-    """As faulthandler writes it."""
+    """Formats a frame as faulthandler does."""
     return f'File "{frame.f_code.co_filename}", line {frame.f_lineno} in {frame.f_code.co_name}'
 
 
 def _place_by_environ(frames: Sequence[FrameType], running: Sequence[RunningRequest]) -> int | None:
-    """Of a WSGI application, which has been given its environ: the request that has this line, if only one has."""
+    """Finds the request by the environ that the frames of its WSGI application hold, if exactly one matches."""
     for frame in frames[:-OUTER:-1]:
         code, values = frame.f_code, frame.f_locals
         for name in code.co_varnames[: code.co_argcount]:
@@ -195,7 +195,7 @@ def _place_by_environ(frames: Sequence[FrameType], running: Sequence[RunningRequ
 
 
 def _place_by_objects(task: Any, places: Mapping[int, int]) -> int | None:
-    """Of a task whose request is known by another object, which its context or frames of the library have."""
+    """Finds the request of a task by the object that its context or the library's frames hold."""
     context = getattr(task, "get_context", None)  # from Python 3.12 on
     for value in context().values() if context is not None else ():
         if id(value) in places:

@@ -1,4 +1,4 @@
-"""What the native watchdog needs of Python: a stack when a call is stuck, an exception when a request is late.
+"""Python's side of the native watchdog: the stack of a stuck call, an exception in a late request.
 
 The watchdog itself is the core's monitor (`crates/tricorn-io/src/monitor/watchdog.rs`), which no call and no GIL can
 hold up. It sends two signals to the thread that runs the call:
@@ -64,7 +64,7 @@ def enable(messages: int, stacks: int = -1) -> None:
 
 
 def prepare() -> None:
-    """For the main thread of a process in which the application or a configuration may enable faulthandler later.
+    """Makes faulthandler's signal stack large enough. Main thread, before an application may enable faulthandler.
 
     faulthandler makes its signal stack once, when it is first used, and lets a larger one be. Forks inherit that.
     """
@@ -83,7 +83,7 @@ def _make_room_for_signals() -> None:
 
 
 def obey(worker: Worker) -> None:
-    """For the main thread of a worker that is about to serve: does what the arbiter asks of its Python.
+    """Installs the handlers for the arbiter's realtime signals. Main thread of a worker that is about to serve.
 
     Before it says that it serves: a signal without a handler would end it.
     """
@@ -101,7 +101,7 @@ def obey(worker: Worker) -> None:
 
 
 def disable() -> None:
-    """In a process that is no worker: `messages` may be anything there."""
+    """Takes the handlers off in a process that is no worker, where the descriptor `messages` may be any file."""
     if STACK_SIGNAL is not None:
         faulthandler.unregister(STACK_SIGNAL)
     if STACKS_SIGNAL is not None:

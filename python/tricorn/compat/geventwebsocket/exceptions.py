@@ -1,4 +1,4 @@
-"""What is raised when a connection is over."""
+"""Exceptions raised when a connection has ended."""
 
 from __future__ import annotations
 

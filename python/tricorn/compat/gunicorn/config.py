@@ -59,7 +59,7 @@ def make_settings(ignore: Iterable[str] = ()) -> dict[str, Setting]:
 
 
 class Config(metaclass=ABCMeta):  # noqa: B024  # instances are others, too
-    """What a program sets by `set`, over what `Application` has read from the command line and files."""
+    """Settings that a program makes by `set`, over those that `Application` has read from flags and files."""
 
     def __init__(self, usage: str | None = None, prog: str | None = None) -> None:
         names = dict.fromkeys((*BY_NAME, *UNAVAILABLE_BY_NAME))
@@ -72,7 +72,7 @@ class Config(metaclass=ABCMeta):  # noqa: B024  # instances are others, too
         self._asked: dict[str, Asked] = {}
         self._known: config.Config | None = None
         self.directory = working_directory()
-        """Where relative paths begin: at a reload still where the program was started."""
+        """Base of relative paths: the directory in which the program was started, also at a reload."""
 
     def set(self, name: str, value: Any) -> None:
         if name not in self.settings:
@@ -92,11 +92,11 @@ class Config(metaclass=ABCMeta):  # noqa: B024  # instances are others, too
         self._known = None
 
     def ask(self, asked: Asked) -> None:
-        """For something that is not there."""
+        """Raises the error for a name that is missing here."""
         self._asked[asked.name] = asked
 
     def take_given(self) -> dict[str, Raw]:
-        """What was set so far, which is forgotten: files and flags are stronger."""
+        """Takes away and returns the values set so far. Files and flags override them."""
         given, self._given, self._known = self._given, {}, None
         return given
 
@@ -105,7 +105,7 @@ class Config(metaclass=ABCMeta):  # noqa: B024  # instances are others, too
         self._read, self._known = read, None
 
     def loaded(self) -> Loaded:
-        """For the server."""
+        """Returns the configuration for the server."""
         layers = (*self._layers(),)
         warnings = self._read.warnings if self._read is not None else tuple(w for each in layers for w in each.warnings)
         resolved = resolve(layers, self.directory)

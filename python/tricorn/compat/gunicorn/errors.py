@@ -1,4 +1,4 @@
-"""What programs and hooks raise and catch."""
+"""Exceptions that programs and hooks raise and catch."""
 
 from __future__ import annotations
 

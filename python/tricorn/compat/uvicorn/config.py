@@ -115,7 +115,7 @@ OF_PROCESSES = frozenset(
 
 
 class Config:
-    """What a program has asked for. Its attributes may be changed until the server starts."""
+    """uvicorn's configuration. Attributes may be changed until the server starts."""
 
     def __init__(self, app: Any, *positional: Any, **named: Any) -> None:
         values = dict(zip(DEFAULTS, positional, strict=False)) | named
@@ -129,7 +129,7 @@ class Config:
         self.workers = self.workers or 1
 
     def given(self, *, embedded: bool = False) -> dict[str, Any]:
-        """What differs from uvicorn's defaults, for `tricorn.run`; or for `EmbeddedServer`."""
+        """Returns the arguments for `tricorn.run`, or for `EmbeddedServer`, that differ from uvicorn's defaults."""
         found = {name: value for name, default in DEFAULTS.items() if (value := getattr(self, name)) != default}
         if self.uds is None and self.fd is None:  # type: ignore[attr-defined]
             found |= {"host": self.host, "port": self.port}  # type: ignore[attr-defined]

@@ -66,14 +66,14 @@ class ColourizedFormatter(logging.Formatter):
 
 
 class DefaultFormatter(ColourizedFormatter):
-    """For the error log."""
+    """Formatter of the error log."""
 
     def should_use_colors(self) -> bool:
         return sys.stderr.isatty()
 
 
 class AccessFormatter(ColourizedFormatter):
-    """For the access log: has `%(client_addr)s`, `%(request_line)s` and `%(status_code)s`."""
+    """Formatter of the access log, with `%(client_addr)s`, `%(request_line)s` and `%(status_code)s`."""
 
     status_code_colours: ClassVar[Mapping[int, Callable[[int | str], str]]] = {
         1: _painter(97),

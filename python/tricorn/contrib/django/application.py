@@ -1,4 +1,4 @@
-"""What `runserver` serves: factories that a worker calls after the fork, so that a reload loads everything anew."""
+"""Factories of `runserver`'s application. A worker calls them after the fork, so a reload loads everything anew."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class TricornConfig(AppConfig):  # type: ignore[misc]  # Django has no types
 
 
 def check_order(**_: Any) -> list[Any]:
-    """Of two commands of one name Django takes that of the application that is installed first."""
+    """Checks the order of applications: Django takes a command from the first one that has it."""
     names = [config.name for config in apps.get_app_configs()]
     if "django.contrib.staticfiles" not in names[: names.index(TricornConfig.name)]:
         return []

@@ -15,14 +15,14 @@ THREADS = 4
 
 
 class LiveServerThread(DjangosThread):  # type: ignore[misc]  # Django has no types
-    """For `LiveServerTestCase.server_thread_class`: Django's handlers on a server of this process."""
+    """Thread class for `LiveServerTestCase.server_thread_class`: Django's handlers on a server in this process."""
 
     def _create_server(self, connections_override: Mapping[str, Any] | None = None) -> LiveServer:
         return LiveServer(listen(self.host, self.port), connections_override or {})
 
 
 class LiveServer:
-    """What Django's thread asks of a server, under the names of `socketserver`."""
+    """Server with the part of `socketserver`'s interface that Django's thread uses."""
 
     def __init__(self, listener: Any, shared: Mapping[str, Any]) -> None:
         self._listener = listener
@@ -35,7 +35,7 @@ class LiveServer:
         self._embedded = Embedded(Handler(handler, self._shared), self._listener, threads=THREADS)
 
     def serve_forever(self) -> None:
-        """In Django's thread, which has nothing to do: the threads of the core serve."""
+        """Waits for the end. The threads of the core serve, not Django's."""
         self._over.wait()
 
     def shutdown(self) -> None:

@@ -77,7 +77,7 @@ class Application(BaseApplication):
             sys.path.insert(0, self.cfg.chdir)
 
     def load_config(self) -> None:
-        """What `init` returns is weaker than a configuration file, as in gunicorn."""
+        """Loads all settings. A configuration file overrides what `init` returns, as in gunicorn."""
         words, argv = _apart(sys.argv[1:])
         written = {name: raw.value for name, raw in command_line.read_arguments(argv).values.items()}
         options = argparse.Namespace(**dict.fromkeys(BY_NAME, None) | written)
@@ -112,7 +112,7 @@ class Application(BaseApplication):
 
 
 def _apart(argv: Sequence[str]) -> tuple[list[str], list[str]]:
-    """What are no flags, which only the program understands; and the flags with their values."""
+    """Separates arguments that only the program understands from flags and their values."""
     namespace, others = command_line.build_parser().parse_known_args(argv)
     first = getattr(namespace, "wsgi_app", None)
     words = [first] if first is not None else []

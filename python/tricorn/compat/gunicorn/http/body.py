@@ -9,7 +9,7 @@ from tricorn.compat.absent import refuse
 
 
 class Body(ABC):  # noqa: B024  # its instances are others
-    """What `wsgi.input` is."""
+    """Class of `wsgi.input`."""
 
 
 Body.register(io.BytesIO)

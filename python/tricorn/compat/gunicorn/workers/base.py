@@ -1,4 +1,4 @@
-"""What all worker classes share."""
+"""Base of all worker classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the classes of greenlets share."""
+"""Base of the greenlet classes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where Django looks for commands."""
+"""Package in which Django looks for commands."""
