@@ -35,7 +35,7 @@ class Leaving:
         """The application has asked: it means to do something between the notice and the end."""
         self._futures: dict[asyncio.Future[None], None] = {}
         self._pipes: dict[int, tuple[int, int]] = {}
-        """Pipes by process id. A child that the application forks gets no notice, and must not wait for its parent's."""
+        """Pipes by process id. A child that the application forks gets no notice, nor waits for its parent's."""
 
     def __bool__(self) -> bool:
         self.is_used = True
