@@ -16,7 +16,7 @@ from tricorn.arbiter.shared_memory import Memory
 from tricorn.arbiter.tickets import Tickets
 from tricorn.config import tls
 from tricorn.config.config import Config
-from tricorn.config.tls import Plan
+from tricorn.config.tls_plan import Plan
 from tricorn.errors import ConfigError
 from tricorn.log import Logger
 from tricorn.unpatched import time

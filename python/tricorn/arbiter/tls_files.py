@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from tricorn.config.tls import Plan, encrypted, is_encrypted
+from tricorn.config.tls_plan import Plan, encrypted, is_encrypted
 from tricorn.errors import ConfigError
 from tricorn.unpatched import os
 

@@ -1,4 +1,4 @@
-"""What settings say of TLS, in the terms of the core: a plan, which names files and reads none.
+"""Makes the TLS plan of the settings, which names files and reads none.
 
 Lowest to highest: the settings, or the context that the hook `ssl_context` makes of them (`tls_context`). The arbiter
 reads the files of the plan, at the start and when they change (`arbiter.certificates`).
@@ -7,67 +7,19 @@ reads the files of the plan, at the start and when they change (`arbiter.certifi
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from tricorn.config import doors
 from tricorn.config.settings.tls import Tls
+from tricorn.config.tls_plan import ASKS, Pair, Plan
 from tricorn.errors import ConfigError
-from tricorn.record import Record, replace
+from tricorn.record import replace
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
 
-Asks = Literal["none", "optional", "required"]
-
-ASKS: tuple[Asks, ...] = ("none", "optional", "required")
-"""What `cert_reqs` means, by its numbers."""
-VERSIONS = ("1.2", "1.3")
 CERTIFICATES = ("certfile", "certificate")
 """The settings of which one makes addresses without a scheme speak TLS."""
-ALPN = ("http/1.1",)
-"""The protocols that are served over TLS."""
-
-
-class Pair(Record):
-    """A certificate with its chain, and its key: paths, which may be one."""
-
-    certificate: str
-    key: str
-
-
-class Plan(Record):
-    """What TLS needs to know; paths are absolute."""
-
-    certificates: tuple[Pair, ...]
-    ca_files: tuple[str, ...] = ()
-    ca_data: bytes = b""
-    """PEM."""
-    crl_files: tuple[str, ...] = ()
-    asks: Asks = "none"
-    """Whether clients are asked for certificates."""
-    min_version: str = VERSIONS[0]
-    max_version: str = VERSIONS[-1]
-    suites: tuple[str, ...] | None = None
-    """IANA's names; None: all that there are."""
-    alpn: tuple[str, ...] = ALPN
-    require_sni: bool = False
-    ticket_files: tuple[str, ...] = ()
-    ticket_lifetime: float = 0
-    """Seconds; 0: no resumption."""
-    key_log: str | None = None
-
-
-def is_encrypted(key: bytes) -> bool:
-    """Whether it is a private key that a passphrase protects (PEM)."""
-    return b"BEGIN ENCRYPTED PRIVATE KEY" in key or b"Proc-Type: 4,ENCRYPTED" in key
-
-
-def encrypted(path: str) -> str:
-    """What there is to say of one."""
-    return (
-        f"The key {path} is encrypted, and a server has no terminal for its passphrase. Decrypt it once: "
-        f"openssl pkey -in {path} -out plain.pem, and chmod 600 plain.pem."
-    )
 
 
 def check(config: Config) -> None:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tricorn.config import ciphers
-from tricorn.config.tls import ALPN, ASKS, VERSIONS, Pair, Plan, encrypted, is_encrypted
+from tricorn.config.tls_plan import ALPN, ASKS, VERSIONS, Pair, Plan, encrypted, is_encrypted
 from tricorn.errors import ConfigError, TricornError
 from tricorn.record import replace
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 from tornado.httputil import (
     HTTPConnection,
@@ -17,8 +17,11 @@ from tornado.httputil import (
 )
 from tornado.wsgi import WSGIContainer
 
-if TYPE_CHECKING:
-    from tricorn.gateway.tornado import Connection
+
+class Connection(Protocol):
+    """The part of `tornado.Connection` that is not tornado's own."""
+
+    def failed(self, error: Exception) -> object: ...
 
 
 def wsgi_of(application: Any) -> Callable[..., Any] | None:

@@ -14,7 +14,8 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from tricorn import brought, forked
 from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode, shown
@@ -45,23 +46,7 @@ class Worker(Contract, Preparation, ABC):
     The public attributes are those that hooks written for gunicorn use.
     """
 
-    alias: ClassVar[str]
-    """The setting `worker_class` and the log have this name; a subclass has its family's."""
-    hub: ClassVar[bool] = False
-    """The main thread waits in an event loop of Python's, which watches the core's descriptors."""
-    streaming: bool = False
-    """Requests begin with their heads, whatever `request_buffering` says."""
-    merges_names: bool = True
-    """The application gets a WSGI environ, which has the same key for `X_User` and `X-User`."""
-    yields: bool = False
-    """A call that waits for its client lets other calls run on the same thread."""
-    brings: ClassVar[tuple[str, ...]] = ()
-    """Packages whose names are there in its workers alone."""
-
-    stands_in = False
-    """The application could not be loaded, and `wsgi` shows why."""
-
-    spec: WorkerSpec
+    SIGNALS = HANDLED
 
     def __init__(
         self, age: int, ppid: int, sockets: Sequence[Any], app: Any, timeout: float, cfg: Any, log: Any
@@ -109,11 +94,6 @@ class Worker(Contract, Preparation, ABC):
         arguments = spec.sockets, spec.app, spec.config.timeout / 2, spec.config, spec.log
         worker.__init__(spec.age, os.getpid(), *arguments)  # type: ignore[misc]
         return worker
-
-    @classmethod
-    def at_once(cls, config: Config) -> int:
-        """How many requests run at once in one process."""
-        return 1
 
     @property
     def alive(self) -> bool:
@@ -167,16 +147,13 @@ class Worker(Contract, Preparation, ABC):
         """Runs the application's own start-up before its first request. An exception here is a failed boot."""
 
     def wakeup_fd(self, core: Core) -> int:
-        """A non-blocking descriptor that ends the main thread's wait when it is written to."""
         return core.wakeup_fd
 
     def told_to_leave(self) -> None:
-        """A signal asks it to drain, or with `quick` to stop; the core knows. In a signal handler."""
         if self._core is not None:
             leaving.close_streams(self, self._core)
 
     def refuse_newcomers(self) -> None:
-        """At listeners of its own: where others serve on clients come to theirs."""
         self.fds.refuse_newcomers(none_listens=not Scoreboard(self.spec.page).replaced)
 
     def has_threads_left(self) -> bool:
@@ -184,7 +161,6 @@ class Worker(Contract, Preparation, ABC):
         return False
 
     def spawn(self, function: Callable[..., object], *arguments: object) -> None:
-        """Runs what a signal asks for and what may wait: a hook, a file. A class on whose hub nothing may says how."""
         function(*arguments)
 
     def after_fork(self, fds: WorkerFds) -> None:
@@ -240,7 +216,7 @@ class Worker(Contract, Preparation, ABC):
         self.enable_log()
         reason = boot_failure.reason(error)
         if self.spec.once.claim(reason):
-            boot_failure.write(self, error)
+            boot_failure.write(self.log, self.app.app_uri, error)
         status = ExitCode.APP_LOAD if isinstance(error, AppImportError) else ExitCode.WORKER_BOOT
         return self._failed(status, reason)
 
@@ -300,7 +276,7 @@ class Worker(Contract, Preparation, ABC):
         self._status = self._run_core(self._ready.core, self._ready.gateway)
 
     def _say_ready(self) -> None:
-        watch.obey(self)
+        watch.obey(partial(self.spawn, self.change_log_level), self.tell_what_waits)
         if found := libraries.versions():
             self._tell(Libraries(found))
         self._tell(Ready(stand_in=self.stands_in, kind=self.alias))
@@ -431,7 +407,6 @@ class Worker(Contract, Preparation, ABC):
         self.log.exception("Exception in worker process")
 
     def die(self) -> None:
-        """After SIGABRT: no ceremony, but the hooks that want to know."""
         self._finish()
         os._exit(CRASHED)
 

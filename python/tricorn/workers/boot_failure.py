@@ -10,7 +10,7 @@ from tricorn.spelling import near
 from tricorn.unpatched import os
 
 if TYPE_CHECKING:
-    from tricorn.workers.base import Worker
+    from tricorn.log import Logger
 
 NO_MODULE = "Could not import %r: %s in %s, nor elsewhere on sys.path. Check the name, chdir and pythonpath."
 EXIT = "The application called sys.exit(%r) while it was loaded"
@@ -58,10 +58,9 @@ COMMANDS = ("bench", "ctl", "dev-cert", "doctor", "exec", "init", "load", "top")
 """Commands of `tricorn`. A module of the same name is an application."""
 
 
-def write(worker: Worker, error: BaseException) -> None:
+def write(log: Logger, uri: str, error: BaseException) -> None:
     """Writes the reason to the log or to stderr, as gunicorn does. Called in an exception handler."""
-    log = worker.log
-    if text := sentence(error, worker.app.app_uri):
+    if text := sentence(error, uri):
         log.error("%s", text)
         if isinstance(error, AppImportError):
             log.debug("Error while loading the application", exc_info=True)

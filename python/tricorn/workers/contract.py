@@ -1,4 +1,4 @@
-"""gunicorn's worker interface: the methods that subclasses override.
+"""A worker as its helpers, hooks and subclasses see it: gunicorn's interface, and the facts about a class.
 
 Each method is called where gunicorn calls it, and `super()` is what is done here. `init_process` and `run` are those of
 `base.Worker`.
@@ -6,27 +6,96 @@ Each method is called where gunicorn calls it, and `super()` is what is done her
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-from tricorn.workers.handlers import HANDLED
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
     from types import FrameType
 
+    from tricorn._core import Core
     from tricorn.config.config import Config
     from tricorn.config.resolve import Raw
     from tricorn.log import Logger
-    from tricorn.workers.handlers import Handlers
+    from tricorn.workers.spec import WorkerFds, WorkerSpec
+
+
+class SignalActions(Protocol):
+    """Actions of the default signal handlers (`handlers.Handlers`)."""
+
+    def drain(self) -> None: ...
+
+    def stop(self, frame: FrameType | None) -> None: ...
+
+    def abort(self, frame: FrameType | None) -> None: ...
+
+    def reopen(self) -> None: ...
 
 
 class Contract:
-    SIGNALS = HANDLED
+    alias: ClassVar[str]
+    """The setting `worker_class` and the log have this name; a subclass has its family's."""
+    hub: ClassVar[bool] = False
+    """The main thread waits in an event loop of Python's, which watches the core's descriptors."""
+    streaming: bool = False
+    """Requests begin with their heads, whatever `request_buffering` says."""
+    merges_names: bool = True
+    """The application gets a WSGI environ, which has the same key for `X_User` and `X-User`."""
+    yields: bool = False
+    """A call that waits for its client lets other calls run on the same thread."""
+    brings: ClassVar[tuple[str, ...]] = ()
+    """Packages whose names are there in its workers alone."""
+
+    stands_in = False
+    """The application could not be loaded, and `wsgi` shows why."""
+
+    spec: WorkerSpec
+    fds: WorkerFds
+    call_file: int
+    """Descriptor that shows the main thread's system calls if the worker changes its user (`privileges`)."""
+    age: int
+    ppid: int
     app: Any
     wsgi: Any
     """The application, once it is loaded."""
-    _handlers: Handlers | None = None
+    cfg: Config
+    log: Logger
+    max_requests: int
+    aborted: bool
+    leaving: bool
+    """Told to leave, or about to: the arbiter knows."""
+    quick: bool
+    """Told to leave at once: running calls are not waited for."""
+    late_streams: int
+    """Streams that were told to end, since the worker leaves, and had to be forced."""
+    alive: bool
+    """Set to False in the worker, it is replaced; until its successor serves it goes on."""
+    _handlers: SignalActions | None = None
     """Set before `init_signals`."""
+
+    @classmethod
+    def at_once(cls, config: Config) -> int:
+        """How many requests run at once in one process."""
+        return 1
+
+    def wakeup_fd(self, core: Core) -> int:
+        """Returns a non-blocking descriptor that ends the main thread's wait when it is written to."""
+        raise NotImplementedError
+
+    def refuse_newcomers(self) -> None:
+        """Stops accepting at listeners of its own: where others serve on clients come to theirs."""
+        raise NotImplementedError
+
+    def told_to_leave(self) -> None:
+        """Called in a signal handler, when the worker is to drain, or with `quick` to stop; the core knows."""
+        raise NotImplementedError
+
+    def spawn(self, function: Callable[..., object], *arguments: object) -> None:
+        """Runs what a signal asks for and what may wait: a hook, a file."""
+        raise NotImplementedError
+
+    def die(self) -> None:
+        """Ends the process after SIGABRT: no ceremony, but the hooks that want to know."""
+        raise NotImplementedError
 
     @classmethod
     def settings(cls) -> Mapping[str, Raw]:

@@ -13,7 +13,7 @@ from tricorn.workers import watch
 if TYPE_CHECKING:
     from types import FrameType
 
-    from tricorn.workers.base import Worker
+    from tricorn.workers.contract import Contract
     from tricorn.workers.native import Core
 
 # What a signal to a worker must not do: kill it. gunicorn's `pkill -HUP` trap, and the terminal's size.
@@ -41,7 +41,7 @@ class Handlers:
     A handler may run in the midst of a hub, where nothing may wait. What may wait is run by `worker.spawn`.
     """
 
-    def __init__(self, worker: Worker, core: Core) -> None:
+    def __init__(self, worker: Contract, core: Core) -> None:
         self._worker = worker
         self._core = core
         self._has_ended_calls = False

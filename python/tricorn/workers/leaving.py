@@ -9,11 +9,11 @@ from tricorn.shutdown import NOTICE
 from tricorn.unpatched import os
 
 if TYPE_CHECKING:
-    from tricorn.workers.base import Worker
+    from tricorn.workers.contract import Contract
     from tricorn.workers.native import Core
 
 
-def patience(worker: Worker) -> float:
+def patience(worker: Contract) -> float:
     """Seconds that calls may go on; when they are over the arbiter sends QUIT, if there is one."""
     graceful = worker.cfg.graceful_timeout
     # The pipe ends a moment before the system says who the new parent is.
@@ -21,17 +21,17 @@ def patience(worker: Worker) -> float:
     return max(graceful - ORPHANS_REST, graceful / 2) if is_orphan else graceful
 
 
-def last_call(worker: Worker) -> float:
+def last_call(worker: Contract) -> float:
     """Seconds after which every stream is told to end; the rest of the patience is for those that take their time."""
     return 0.0 if worker.quick else patience(worker) * LAST_CALL
 
 
-def lead(worker: Worker) -> float:
+def lead(worker: Contract) -> float:
     """Seconds between the notice and the first end: an application that has asked for it may say goodbye by itself."""
     return LEAD if NOTICE.is_used and not worker.quick and not worker.cfg.reload else 0.0
 
 
-def spread(worker: Worker) -> float:
+def spread(worker: Contract) -> float:
     """Seconds over which clients that connect again are sent away, at most."""
     serves_on = Scoreboard(worker.spec.page).replaced or not worker.cfg.is_default("stream_drain")
     # With `reload` pages in browsers are to meet the new code.
@@ -40,12 +40,12 @@ def spread(worker: Worker) -> float:
     return min(worker.cfg.stream_drain, last_call(worker))
 
 
-def close_streams(worker: Worker, core: Core) -> None:
+def close_streams(worker: Contract, core: Core) -> None:
     """On threads and greenlets, at their next piece. In a signal handler."""
     core.close_streams(lead(worker), min(spread(worker), worker.at_once(worker.spec.config) / RATE), last_call(worker))
 
 
-def report_streams(worker: Worker) -> None:
+def report_streams(worker: Contract) -> None:
     """One line for all streams that the worker has ended."""
     try:
         snapshot = Scoreboard(worker.spec.page).read()

@@ -41,7 +41,7 @@ from tricorn.workers import pools
 
 if TYPE_CHECKING:
     from tricorn.config.doors import Door
-    from tricorn.workers.base import Worker
+    from tricorn.workers.contract import Contract
 
 __all__ = [
     "AsgiGateway",
@@ -116,7 +116,7 @@ def upload_options(config: Config) -> dict[str, object]:
     return {"upload_dir": found, "body_buffer_size": size}
 
 
-def upload_warning(config: Config, kind: type[Worker]) -> str | None:
+def upload_warning(config: Config, kind: type[Contract]) -> str | None:
     """Returns a warning if the directory for large bodies is in memory, or if there is none; else None."""
     if kind.streaming or not config.request_buffering:
         return None
@@ -144,7 +144,7 @@ def _can_be_written(path: str) -> bool:
     return True
 
 
-def make_core(worker: Worker) -> Core:
+def make_core(worker: Contract) -> Core:
     """The core of this process. Only after the fork: it has a thread, and threads do not survive forks."""
     config, fds, spec = worker.cfg, worker.fds, worker.spec
     options = core_options(config, worker, siblings=spec.siblings) | {
@@ -183,12 +183,12 @@ def door(found: Door | None) -> tuple[bool, str | None, bool | None]:
     return bool(found.tls), found.proxy_protocol, found.proxy_protocol_required
 
 
-def make_gateway(worker: Worker) -> WsgiGateway:
+def make_gateway(worker: Contract) -> WsgiGateway:
     """How the core calls the worker's application."""
     return make_wsgi_gateway(worker, worker.wsgi, worker.at_once(worker.cfg))
 
 
-def make_wsgi_gateway(worker: Worker, application: Callable[..., Any], at_once: int) -> WsgiGateway:
+def make_wsgi_gateway(worker: Contract, application: Callable[..., Any], at_once: int) -> WsgiGateway:
     """The same for this application, of which up to `at_once` calls run at a time."""
     spec = worker.spec
     before, after = observe.callbacks(worker, worker.cfg, worker.log)
@@ -203,13 +203,13 @@ def make_wsgi_gateway(worker: Worker, application: Callable[..., Any], at_once: 
     )
 
 
-def buffers_responses(config: Config, worker: Worker | type[Worker]) -> bool:
+def buffers_responses(config: Config, worker: Contract | type[Contract]) -> bool:
     """Whether what slow clients do not take goes to disk: a wait for them holds a thread, or the operator wants it."""
     asked = config.response_buffering
     return not worker.yields if asked == "auto" else asked and not worker.streaming
 
 
-def header_map(config: Config, worker: Worker | type[Worker]) -> str:
+def header_map(config: Config, worker: Contract | type[Contract]) -> str:
     """Returns the policy for header names with an underscore. Without an environ only the operator can drop them."""
     return "dangerous" if config.is_default("header_map") and not worker.merges_names else config.header_map
 
@@ -218,7 +218,7 @@ def _lower(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     return ((name.lower(), value) for name, value in fields)
 
 
-def core_options(config: Config, worker: Worker | type[Worker], *, siblings: bool) -> dict[str, object]:
+def core_options(config: Config, worker: Contract | type[Contract], *, siblings: bool) -> dict[str, object]:
     """Returns the core's options that follow from the settings and from facts of the worker's class."""
     return {setting.name: config.value(setting.name) for setting in SETTINGS if setting.core} | {
         "threads": worker.at_once(config),

@@ -14,13 +14,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tricorn.workers.base import Worker
+    from tricorn.workers.contract import Contract
     from tricorn.workers.native import Core
 
 INTERVAL = 1.0
 
 
-def start(worker: Worker, core: Core) -> None:
+def start(worker: Contract, core: Core) -> None:
     """Starts the calls of `notify`, if the class overrides it."""
     if not any("notify" in vars(each) for each in type(worker).__mro__ if not each.__module__.startswith("tricorn.")):
         return
@@ -28,7 +28,7 @@ def start(worker: Worker, core: Core) -> None:
     threading.Thread(target=_run, args=(worker, due), name="tricorn-notify", daemon=True).start()
 
 
-def _between_requests(worker: Worker, core: Core) -> Callable[[], object]:
+def _between_requests(worker: Contract, core: Core) -> Callable[[], object]:
     is_due = threading.Event()  # the main thread is woken by signals as well
 
     def when_woken() -> None:
@@ -45,14 +45,14 @@ def _between_requests(worker: Worker, core: Core) -> Callable[[], object]:
     return tell
 
 
-def _run(worker: Worker, tell: Callable[[], object]) -> None:
+def _run(worker: Contract, tell: Callable[[], object]) -> None:
     rest = threading.Event()
     while worker.alive:
         tell()
         rest.wait(INTERVAL)
 
 
-def _notify(worker: Worker) -> None:
+def _notify(worker: Contract) -> None:
     try:
         worker.notify()
     except Exception:

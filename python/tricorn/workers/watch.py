@@ -25,7 +25,8 @@ from tricorn import errors
 from tricorn.unpatched import os
 
 if TYPE_CHECKING:
-    from tricorn.workers.base import Worker
+    from types import FrameType
+
     from tricorn.workers.native import Core
 
 
@@ -82,7 +83,7 @@ def _make_room_for_signals() -> None:
         native.enlarge_signal_stack()
 
 
-def obey(worker: Worker) -> None:
+def obey(change_level: Callable[[], object], write_waiting: Callable[[FrameType | None], object]) -> None:
     """Installs the handlers for the arbiter's realtime signals. Main thread of a worker that is about to serve.
 
     Before it says that it serves: a signal without a handler would end it.
@@ -90,13 +91,10 @@ def obey(worker: Worker) -> None:
     if LEVEL_SIGNAL is None:
         return
 
-    def change_level(*_: object) -> None:
-        worker.spawn(worker.change_log_level)
-
-    signal.signal(LEVEL_SIGNAL, change_level)
+    signal.signal(LEVEL_SIGNAL, lambda *_: change_level())
     signal.siginterrupt(LEVEL_SIGNAL, False)  # C code of the application need not know
     if WAITING_SIGNAL is not None:
-        signal.signal(WAITING_SIGNAL, lambda _, frame: worker.tell_what_waits(frame))
+        signal.signal(WAITING_SIGNAL, lambda _, frame: write_waiting(frame))
         signal.siginterrupt(WAITING_SIGNAL, False)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tricorn.arbiter.certificates import DAY, Certificates
 from tricorn.arbiter.tickets import Tickets
-from tricorn.config.tls import Pair, Plan
+from tricorn.config.tls_plan import Pair, Plan
 from tricorn.errors import ConfigError
 from tricorn.workers import native
 

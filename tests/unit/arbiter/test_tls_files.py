@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tricorn.arbiter import tls_files
-from tricorn.config.tls import Pair, Plan
+from tricorn.config.tls_plan import Pair, Plan
 from tricorn.errors import ConfigError
 
 

@@ -8,7 +8,7 @@ import pytest
 from tricorn.config import tls
 from tricorn.config.config import Config
 from tricorn.config.resolve import Raw, override, resolve
-from tricorn.config.tls import Pair
+from tricorn.config.tls_plan import Pair
 from tricorn.config.tls_values import CertificateFiles, CertReqs, SslVersion
 from tricorn.config.validators import Invalid
 from tricorn.errors import ConfigError

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tricorn.config import tls
-from tricorn.config.tls import Pair, Plan
+from tricorn.config.tls_plan import Pair, Plan
 from tricorn.errors import ConfigError
 
 from tests.harness import certificates
