@@ -24,7 +24,7 @@ def render() -> str:
     ]
     for driver in sorted(DRIVERS, key=lambda driver: driver.title.lower()):
         cells = [driver.title, driver.what, verdict(driver.gevent), verdict(driver.eventlet), advice(driver)]
-        cells += [healed(driver.gevent), driver.loop]
+        cells += [healed(driver.gevent), driver.library.loop]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import tricorn
-from tricorn import cli
+from tricorn import cli, extensions
 from tricorn.arbiter.policy import signals
 from tricorn.config.lookups import Hook
 from tricorn.config.registry import SETTINGS
@@ -145,7 +145,7 @@ def _setting(name: str) -> str:
 
 
 def command_line() -> str:
-    known = sorted(cli.COMMANDS)
+    known = sorted((*cli.COMMANDS, *extensions.OWN[extensions.COMMANDS]))
     commands = (f"| `{COMMANDS[name][0]}` | [{COMMANDS[name][1]}]({COMMANDS[name][2]}) |" for name in ("", *known))
     parts = [
         "A first argument with one of these names is a command, unless a module of that name can be imported.\n",

@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from tricorn.cli.program import run
     from tricorn.embedded import serve_async
     from tricorn.errors import RequestCancelled, RequestTimeout
-    from tricorn.offloading import offload
     from tricorn.shutdown import leaving
+
+    offload: Callable[..., Any]
+    """Of tricorn-green, `tricorn_green.offload`."""
 
 __all__ = ["RequestCancelled", "RequestTimeout", "__version__", "leaving", "offload", "run", "serve_async"]
 
@@ -27,9 +32,9 @@ def __getattr__(name: str) -> object:
 
         return leaving
     if name == "offload":
-        from tricorn.offloading import offload
+        from tricorn import extensions
 
-        return offload
+        return extensions.load(extensions.MODULES, "offloading", "tricorn.offload").offload
     if name == "run":
         from tricorn.cli.program import run
 

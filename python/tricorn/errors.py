@@ -23,6 +23,8 @@ from types import TracebackType
 from typing import ClassVar
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
+_BESIDE = ("/tricorn_bench/", "/tricorn_green/", "/tricorn_tools/")
+"""Packages of the other distributions, wherever they are installed."""
 
 
 class ExitCode(IntEnum):
@@ -72,11 +74,16 @@ class BootError(TricornError):
     exit_code: ClassVar[ExitCode] = ExitCode.WORKER_BOOT
 
 
+def is_own(file: str) -> bool:
+    """Returns whether a source file is tricorn's, and not the application's."""
+    return file.startswith(_PACKAGE) or any(package in file for package in _BESIDE)
+
+
 def of_the_application(trace: TracebackType | None) -> TracebackType | None:
     """The frames of a traceback below ours and those of the import system."""
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        if not (file.startswith(_PACKAGE) or "importlib" in file):
+        if not (is_own(file) or "importlib" in file):
             return trace
         trace = trace.tb_next
     return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from tricorn import __version__
@@ -12,6 +11,8 @@ from tricorn.cli.pipes import until_reader_leaves
 
 if TYPE_CHECKING:
     from tricorn.config.load import Sources
+
+Command = Callable[[Sequence[str]], int]
 
 EXEC_HELP = """\
 usage: tricorn exec COMMAND [ARGUMENT ...]
@@ -34,13 +35,37 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
 
-    command = COMMANDS.get(words[0]) if words else None
-    if command is not None and not _is_module(words[0]):  # an application of that name is an application
-        with until_reader_leaves():
-            return command(words[1:])
+    if words and (status := _run_command(words[0], words[1:])) is not None:
+        return status
     from tricorn.compat.assigned import FileSources
 
     return _end(serve(FileSources.here(words)))
+
+
+def _run_command(name: str, words: Sequence[str]) -> int | None:
+    """Returns the exit status; None if this is no command, but an application or a flag."""
+    # `module:attribute` and a flag are none, and an application of that name is an application.
+    if name.startswith("-") or not name.replace("-", "_").isidentifier() or _is_module(name):
+        return None
+    from tricorn import extensions
+
+    try:
+        with until_reader_leaves():
+            command = COMMANDS.get(name) or _of_extension(name)
+            return None if command is None else command(words)
+    except extensions.NotInstalled as error:
+        sys.stderr.write(f"tricorn: error: {error}\n")
+        return 2  # as of argparse
+
+
+def _of_extension(name: str) -> Command | None:
+    from tricorn import extensions
+
+    try:
+        command: Command = extensions.load(extensions.COMMANDS, name, f"tricorn {name}")
+    except LookupError:
+        return None
+    return command
 
 
 def _is_module(name: str) -> bool:
@@ -49,26 +74,6 @@ def _is_module(name: str) -> bool:
 
     spec = PathFinder.find_spec(name, ["", *sys.path])
     return spec is not None and spec.origin is not None
-
-
-def _load(words: Sequence[str]) -> int:
-    try:
-        from tricorn.cli import load_command
-
-        return load_command.main(words)
-    except KeyboardInterrupt:  # before the first request, or while the report was written
-        sys.stderr.write("\nInterrupted: there is no report.\n")
-        return 130
-
-
-def _bench(words: Sequence[str]) -> int:
-    try:
-        from tricorn.bench import command  # what the server does not need is imported here only
-
-        return command.main(words)
-    except KeyboardInterrupt:  # before it listened to signals
-        sys.stderr.write("\nStopped by SIGINT: nothing had been started.\n")
-        return 130
 
 
 def _execute(command: Sequence[str]) -> int:
@@ -84,27 +89,14 @@ def _execute(command: Sequence[str]) -> int:
         return error.report()
 
 
-def _main_of(module: str) -> Callable[[Sequence[str]], int]:
-    """Returns the `main` of a module, which is imported when it is called."""
+def _control(words: Sequence[str]) -> int:
+    from tricorn.cli import ctl_command
 
-    def run(words: Sequence[str]) -> int:
-        status: int = import_module(module).main(words)
-        return status
-
-    return run
+    return ctl_command.main(words)
 
 
-COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
-    "bench": _bench,
-    "ctl": _main_of("tricorn.cli.ctl_command"),
-    "dev-cert": _main_of("tricorn.cli.dev_cert_command"),
-    "doctor": _main_of("tricorn.cli.doctor_command"),
-    "exec": _execute,
-    "init": _main_of("tricorn.cli.init.command"),
-    "load": _load,
-    "top": _main_of("tricorn.cli.top_command"),
-}
-"""Commands by the first word of the command line."""
+COMMANDS: dict[str, Command] = {"ctl": _control, "exec": _execute}
+"""The server's own, by the first word of the command line."""
 
 
 def _end(status: int) -> int:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tricorn.metrics.scoreboard import histogram_edges
-from tricorn.top.change import percentile
+from tricorn.metrics.scoreboard import histogram_edges, percentile
 
 Result = Mapping[str, Any]
 

@@ -6,12 +6,8 @@ waits in C, and `[GIL] wait`. At the outermost end `[event loop] held up by …`
 
 from __future__ import annotations
 
-import os
-
-import tricorn
+from tricorn.errors import is_own
 from tricorn.record import Record
-
-_SERVER = os.path.dirname(tricorn.__file__) + os.sep
 
 
 class Frame(Record):
@@ -35,7 +31,7 @@ Stack = tuple[Frame, ...]
 
 def of_application(frames: Stack) -> Stack:
     """Without what is the server's; empty if nothing else is there."""
-    stack = tuple(frame for frame in frames if not frame.file.startswith(_SERVER))
+    stack = tuple(frame for frame in frames if not is_own(frame.file))
     return stack if any(frame.is_python for frame in stack) else ()
 
 

@@ -7,6 +7,8 @@ worker will never be again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tricorn._core import (
     GROUP_BYTES,
     LEDGER_BYTES,
@@ -43,6 +45,7 @@ __all__ = [
     "is_metric_file",
     "metric_families",
     "pages_in_use",
+    "percentile",
     "route_bytes",
     "sum_of_databases",
 ]
@@ -58,3 +61,15 @@ def sum_of_databases(pages: memoryview, size: int, group: memoryview) -> int:
     """
     used = min(len(pages), size * pages_in_use(group))
     return sum(Scoreboard(pages[start : start + size]).databases for start in range(0, used, size))
+
+
+def percentile(counts: Sequence[int], edges: Sequence[int], share: float) -> float:
+    """Seconds below which this share of what is counted lies; within a bucket as if it were spread evenly."""
+    wanted = share * sum(counts)
+    below = 0
+    for index, count in enumerate(counts):
+        if count and below + count >= wanted:
+            low, high = edges[index], edges[index + 1]
+            return (low + (high - low) * (wanted - below) / count) / 1e9
+        below += count
+    return edges[-1] / 1e9

@@ -18,6 +18,7 @@ from functools import partial, wraps
 from types import ModuleType
 from typing import Any, Literal, TypeVar, overload
 
+from tricorn import blocking_calls
 from tricorn.offloading import board
 from tricorn.offloading import call as calls
 from tricorn.offloading.call import bring, counts
@@ -124,6 +125,12 @@ def set_threads(most: int) -> None:
 def count_on(page: board.Page) -> None:
     """What threads do from now on is told there."""
     board.use(page, sum(pool.figures().threads for pool in pools()))
+
+
+def configure(threads: int, page: board.Page) -> None:
+    """In a worker whose calls are awaited."""
+    set_threads(threads)
+    count_on(page)
 
 
 def is_busy() -> bool:
@@ -336,3 +343,4 @@ def _begin_anew() -> None:
 
 
 os.register_at_fork(after_in_child=_begin_anew)
+blocking_calls.provide(blocking_calls.Threads(configure, is_busy))

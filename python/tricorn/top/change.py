@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 
-from tricorn.metrics.scoreboard import histogram_edges
+from tricorn.metrics.scoreboard import histogram_edges, percentile
 from tricorn.record import Record
 from tricorn.top.look import Counted, Look, Route
 
@@ -163,18 +163,6 @@ _RELOADS = {
     "refused": "reload refused: the log says why, and all is as it was",
     "rolled_back": "reload rolled back: the log says why, and all is as it was",
 }
-
-
-def percentile(counts: Sequence[int], edges: Sequence[int], share: float) -> float:
-    """Seconds below which this share of what is counted lies; within a bucket as if it were spread evenly."""
-    wanted = share * sum(counts)
-    below = 0
-    for index, count in enumerate(counts):
-        if count and below + count >= wanted:
-            low, high = edges[index], edges[index + 1]
-            return (low + (high - low) * (wanted - below) / count) / _NANOSECONDS
-        below += count
-    return edges[-1] / _NANOSECONDS
 
 
 def _grown(old: int, new: int, seconds: float) -> int | None:

@@ -10,6 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
+from tricorn import extensions
 from tricorn.config.resolve import override
 from tricorn.config.settings import processes
 from tricorn.errors import ConfigError
@@ -50,7 +51,7 @@ def choose(name: str | type, threads: int) -> str:
     if is_foreign(named):
         from tricorn.workers import foreign
 
-        return foreign.load(named).alias
+        return foreign.load(named if isinstance(named, type) else name).alias
     alias = _alias(name)
     if alias not in NAMES:
         meant = SERVED_INSTEAD.get(name.lower())
@@ -58,6 +59,8 @@ def choose(name: str | type, threads: int) -> str:
         raise ConfigError(f"The worker class {name!r} is not known: expected one of {', '.join(NAMES)}{hinted}")
     if alias in OLDEST:
         _check_package(f"The worker class {name!r}", alias)
+    if not FAMILIES[alias].place and extensions.find(extensions.WORKER_CLASSES, alias) is None:
+        raise extensions.NotInstalled(f"The worker class {name!r}", extensions.OWN[extensions.WORKER_CLASSES][alias])
     if name in _ON_UVLOOP:
         _check_package(f"The worker class {name!r}", "uvloop")
     return "gthread" if alias == "sync" and threads > 1 else alias
@@ -88,6 +91,7 @@ def is_foreign(name: str | type) -> bool:
     """Whether it is a class of the user's, which has to be imported to be known."""
     if isinstance(name, type):
         return dotted(name) not in _OTHER_NAMES
+    name = dotted(name)
     return _alias(name) not in NAMES and ("." in name or name.startswith("egg:"))
 
 
@@ -97,7 +101,8 @@ def kind_of(config: Config) -> type[Worker]:
         return load(choose(config.worker_class, config.threads))
     from tricorn.workers import foreign
 
-    return foreign.load(config.worker_class, strict=config.worker_class_strict)
+    named = config.worker_class
+    return foreign.load(named if isinstance(named, type) else dotted(named), strict=config.worker_class_strict)
 
 
 def adapted(config: Config) -> Config:
@@ -114,16 +119,24 @@ def _alias(name: str) -> str:
 def load(alias: str) -> type[Worker]:
     """The class of an alias, importing only that one."""
     module, _, name = FAMILIES[alias].place.partition(":")
+    found: type[Worker]
+    if module:
+        found = getattr(import_module(f"{__name__}.{module}"), name)
+        return found
     with warnings.catch_warnings():
         if alias == "eventlet":
             warnings.simplefilter("ignore")  # it says at every import that it is old
-        found: type[Worker] = getattr(import_module(f"{__name__}.{module}"), name)
+        found = extensions.load(extensions.WORKER_CLASSES, alias, f"The worker class {alias!r}")
     return found
 
 
 def dotted(name: str | type) -> str:
-    """A class that is given in a configuration file by itself, by its name."""
-    return f"{name.__module__}.{name.__qualname__}" if isinstance(name, type) else name
+    """Returns the name of a class: of one that a configuration file gives by itself, or that an extension has."""
+    if isinstance(name, type):
+        return f"{name.__module__}.{name.__qualname__}"
+    is_word = name.isidentifier() and name not in NAMES and name not in _OTHER_NAMES
+    target = extensions.find(extensions.WORKER_CLASSES, name) if is_word else None
+    return name if target is None else target.replace(":", ".")
 
 
 def _check_package(who: str, package: str) -> None:
@@ -157,7 +170,7 @@ class Family(NamedTuple):
     """A class of ours, and the names under which it is known."""
 
     place: str
-    """Its module here, and its name there."""
+    """Its module here, and its name there; empty: an extension has it."""
     names: str = ""
     """Further names beside the alias, separated by spaces."""
     on_uvloop: str = ""
@@ -172,11 +185,11 @@ FAMILIES = {
     ),
     "gthread": Family("gthread:ThreadWorker", "gunicorn.workers.gthread.ThreadWorker"),
     "gevent": Family(
-        "ggevent:GeventWorker",
+        "",
         "gevent_wsgi gevent_pywsgi gunicorn.workers.ggevent.GeventWorker gunicorn.workers.ggevent.GeventPyWSGIWorker "
         "gunicorn.workers.ggevent.PyWSGIWorker",
     ),
-    "eventlet": Family("geventlet:EventletWorker", "gunicorn.workers.geventlet.EventletWorker"),
+    "eventlet": Family("", "gunicorn.workers.geventlet.EventletWorker"),
     "asgi": Family(
         "gasgi:AsgiWorker",
         "asyncio gunicorn.workers.gasgi.ASGIWorker uvicorn.workers.UvicornWorker uvicorn.workers.UvicornH11Worker "

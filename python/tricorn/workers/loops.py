@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tricorn import offloading, workers
+from tricorn import blocking_calls, workers
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.workers import event_loop, leaving, roll, waiting, watch
 from tricorn.workers.base import Worker
@@ -90,8 +90,7 @@ class LoopWorker(Worker):
         self._loop = EventLoop(kind, self.log, self.made_loop)
         self.log.debug("Using event loop: %s", "that of the application" if self.made_loop else kind)
         self._at_once = self.loop.create_future()
-        offloading.set_threads(self.spec.config.offload_threads)
-        offloading.count_on(Scoreboard(self.spec.page))
+        blocking_calls.configure(self.spec.config.offload_threads, Scoreboard(self.spec.page))
 
     def give_up(self) -> None:
         if self._loop is not None:
@@ -103,7 +102,7 @@ class LoopWorker(Worker):
             self.log.warning("The application's startup is given up, since the worker leaves")
 
     def has_threads_left(self) -> bool:
-        return offloading.is_busy()
+        return blocking_calls.is_busy()
 
     def calls(self) -> Sequence[tuple[int, object]]:
         return () if self._server is None else self._server.calls()

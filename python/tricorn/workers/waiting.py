@@ -14,6 +14,7 @@ from contextlib import suppress
 from types import AsyncGeneratorType, CoroutineType
 from typing import TYPE_CHECKING, Any
 
+from tricorn.errors import is_own
 from tricorn.unpatched import os
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ MOST_TASKS = 2000
 OUTER = 5
 """Number of outermost frames, plus one, among which the application's is. Frames further in belong to libraries."""
 
-_HERE = os.path.dirname(os.path.dirname(__file__))
 _LOOP = os.path.join(os.path.dirname(__file__), "event_loop.py")
 """Its frames run the loop, and those below it are the server's."""
 _STEPS = ("async_generator_asend", "async_generator_athrow", "coroutine_wrapper")
@@ -143,7 +143,7 @@ def _told(
 def _frames(frame: FrameType | None) -> Iterator[FrameType]:
     """The innermost first, without the server's: in them a call waits, or they run the loop that has called it."""
     while frame is not None:
-        if not frame.f_code.co_filename.startswith(_HERE):
+        if not is_own(frame.f_code.co_filename):
             yield frame
         elif frame.f_code.co_filename == _LOOP:
             return
@@ -159,7 +159,7 @@ def _awaits(coroutine: Any) -> Iterator[FrameType]:
         for prefix, what in (("cr", "await"), ("gi", "yieldfrom"), ("ag", "await")):
             frame = getattr(coroutine, f"{prefix}_frame", None)
             if frame is not None:
-                if not frame.f_code.co_filename.startswith(_HERE):
+                if not is_own(frame.f_code.co_filename):
                     yield frame
                     if frame.f_code.co_name == "greenlet_spawn":
                         yield from _inside_greenlet(frame)

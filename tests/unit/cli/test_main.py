@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tricorn import extensions
 from tricorn.cli import COMMANDS, main
 from tricorn.workers import boot_failure
 
@@ -53,4 +54,4 @@ def test_check_config_says_why_it_cannot_be_loaded(app: str, capsys: pytest.Capt
 
 
 def test_every_command_can_be_meant_by_a_slip_in_its_name() -> None:
-    assert tuple(COMMANDS) == boot_failure.COMMANDS
+    assert sorted((*COMMANDS, *extensions.OWN[extensions.COMMANDS])) == list(boot_failure.COMMANDS)

@@ -6,9 +6,10 @@ import json
 import random
 
 import pytest
+from tricorn.metrics.scoreboard import percentile
 from tricorn.record import replace
 from tricorn.top import as_json, change, screen
-from tricorn.top.change import bound, percentile
+from tricorn.top.change import bound
 from tricorn.top.keys import Desk
 from tricorn.top.look import Counted, Worker
 from tricorn.top.screen import Scene

@@ -92,22 +92,18 @@ FULL = 0.8
 
 
 def _of_library(stall: Stall, kind: str, doctor: str) -> str:
-    from tricorn.green.drivers.records import Blocks, Check, Hook
-    from tricorn.green.drivers.table import DRIVERS
+    from tricorn import extensions
+    from tricorn.libraries import LIBRARIES
 
     title = stall.native.package.removesuffix("-binary") or TITLES.get(stall.native.library, "")
-    driver = next((each for each in DRIVERS if title and _plain(each.title) == _plain(title)), None)
-    if driver is None:
+    library = next((each for each in LIBRARIES.values() if title and _plain(each.title) == _plain(title)), None)
+    if library is None:
         return ""
     if kind not in GREEN:
-        return f"In coroutines use {driver.loop}." if driver.loop else ""
-    match driver.under(kind):
-        case Blocks(remedy=remedy, cure=cure):
-            heal = " Without a change of the code: --doctor heal." if cure and doctor != "heal" else ""
-            return f"{remedy}{heal}"
-        case Hook() | Check():
-            return f"{driver.title} can wait cooperatively; the log of the start says why it does not here."
-    return ""
+        return f"In coroutines use {library.loop}." if library.loop else ""
+    advise = extensions.load(extensions.ADVICE, kind, f"The worker class {kind!r}")
+    text: str = advise(library.title, kind, doctor)
+    return text
 
 
 def _plain(name: str) -> str:

@@ -7,79 +7,25 @@ from collections.abc import Iterator
 
 from tricorn.doctor.check.finding import Finding, Severity
 from tricorn.doctor.check.scene import Scene
-from tricorn.green.drivers.records import Blocks, Driver, line
-from tricorn.green.drivers.table import DRIVERS
-
-OFTEN_HARMLESS = ("sqlite3",)
-"""Imported by many who wait for nothing in them."""
+from tricorn.libraries import LIBRARIES, Library
 
 
 def examine(scene: Scene) -> Iterator[Finding]:
-    imported = [driver for driver in DRIVERS if any(name in sys.modules for name in driver.imports)]
     if scene.is_green:
-        yield from _said(scene)
-        for driver in imported:
-            yield from _in_greenlets(scene, driver)
+        from tricorn.doctor.check import greenlets  # where there is such a class, there is tricorn-green
+
+        yield from greenlets.examine(scene)
     elif scene.is_loop:
-        for driver in imported:
-            if driver.loop:
-                yield _on_a_loop(scene, driver)
+        for library in LIBRARIES.values():
+            if library.loop and any(name in sys.modules for name in library.imports):
+                yield _on_a_loop(scene, library)
 
 
-def _said(scene: Scene) -> Iterator[Finding]:
-    """What the server itself says at a start; of libraries that block there is more to say below."""
-    known = {
-        line(driver, treatment)
-        for driver in DRIVERS
-        if isinstance(treatment := driver.under(scene.alias), Blocks)
-    }  # fmt: skip
-    for text in scene.said:
-        if text.startswith("offload: "):
-            yield Finding("offload", Severity.WARNING, text, "Name what is there, before others take it.")
-        elif text not in known:
-            cure = (
-                "Import it in the application, or in the hook post_fork, and not in or through the configuration file."
-            )
-            yield Finding("imported-too-early", Severity.WARNING, text, cure)
-
-
-def _in_greenlets(scene: Scene, driver: Driver) -> Iterator[Finding]:
-    treatment = driver.under(scene.alias)
-    config = scene.config
-    if not isinstance(treatment, Blocks):
-        if not config.green_drivers and driver.title in HOOKED:
-            yield Finding(
-                "blocking-libraries",
-                Severity.WARNING,
-                f"{driver.title} is imported, and green_drivers is off (from {config.origin('green_drivers')}): "
-                "while it waits, it may block the whole worker.",
-                "Leave the setting away.",
-            )
-        return
-    cure = treatment.cure
-    if cure is not None and config.doctor == "heal" and (not config.cures or driver.title in config.cures):
-        return
-    severity = Severity.NOTE if driver.title in OFTEN_HARMLESS or treatment.when else Severity.WARNING
-    when = f" {treatment.when}" if treatment.when else ""
-    heal = f" Or start with --doctor heal: {cure.how}" if cure else ""
-    yield Finding(
-        "blocking-libraries",
-        severity,
-        f"{driver.title} ({driver.what}) is imported, and{when} blocks all {scene.at_once} requests of a {scene.alias} "
-        "worker while it waits.",
-        f"{treatment.remedy}{heal}",
-    )
-
-
-HOOKED = ("psycopg2", "psycopg", "grpcio")
-"""Cooperative by what the server does for them."""
-
-
-def _on_a_loop(scene: Scene, driver: Driver) -> Finding:
+def _on_a_loop(scene: Scene, library: Library) -> Finding:
     return Finding(
         "blocking-libraries",
         Severity.NOTE,
-        f"{driver.title} ({driver.what}) is imported: a coroutine that waits in it blocks all requests of a "
+        f"{library.title} ({library.what}) is imported: a coroutine that waits in it blocks all requests of a "
         f"{scene.alias} worker. Functions that a framework runs in threads may use it.",
-        f"In coroutines use {driver.loop}.",
+        f"In coroutines use {library.loop}.",
     )

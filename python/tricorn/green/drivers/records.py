@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
+from tricorn.libraries import Library
+
 if TYPE_CHECKING:
     from tricorn.green.database import Connections
 
@@ -124,15 +126,21 @@ Treatment = Hook | Check | Blocks | Cooperative
 class Driver:
     """One library."""
 
-    title: str
-    """Its name on the package index."""
-    imports: tuple[str, ...]
-    """The modules whose import means that it is used."""
-    what: str
+    library: Library
     gevent: Treatment
     eventlet: Treatment
-    loop: str = ""
-    """Where an event loop runs: what to use instead. Empty: it has a way of its own, or is not for requests."""
+
+    @property
+    def title(self) -> str:
+        return self.library.title
+
+    @property
+    def imports(self) -> tuple[str, ...]:
+        return self.library.imports
+
+    @property
+    def what(self) -> str:
+        return self.library.what
 
     def under(self, alias: str) -> Treatment:
         return self.eventlet if alias == "eventlet" else self.gevent

@@ -9,9 +9,9 @@ from __future__ import annotations
 from tricorn.green.cures import curl, kafka, ldap, mysql, odbc, oracle, sqlite
 from tricorn.green.drivers import django, grpc, psycopg, psycopg2
 from tricorn.green.drivers.records import Blocks, Check, Cooperative, Cure, Driver, Hook
+from tricorn.libraries import LIBRARIES
 
 OFFLOAD = "run what waits in a thread (`tricorn.offload`)"
-LOOP_OFFLOAD = "`await tricorn.offload(…)(…)`"
 
 _KAFKA_CURE = Cure(
     kafka.apply,
@@ -78,38 +78,32 @@ _LDAP = Blocks(f"Use ldap3, which is cooperative, or {OFFLOAD}.", cure=_LDAP_CUR
 _BONSAI = Blocks("It holds the interpreter's lock too, so that no thread helps: use ldap3, which is cooperative.")
 
 DRIVERS = (
-    Driver("psycopg2", ("psycopg2",), "PostgreSQL", _PSYCOPG2, _PSYCOPG2, "psycopg's AsyncConnection, or asyncpg"),
-    Driver("psycogreen", ("psycogreen.gevent", "psycogreen.eventlet"), "for psycopg2", _PSYCOGREEN, _PSYCOGREEN),
-    Driver("psycopg", ("psycopg",), "PostgreSQL", _PSYCOPG, _PSYCOPG),
-    Driver("Django", ("django.db",), "its database connections", _DJANGO, _DJANGO),
+    Driver(LIBRARIES["psycopg2"], _PSYCOPG2, _PSYCOPG2),
+    Driver(LIBRARIES["psycogreen"], _PSYCOGREEN, _PSYCOGREEN),
+    Driver(LIBRARIES["psycopg"], _PSYCOPG, _PSYCOPG),
+    Driver(LIBRARIES["Django"], _DJANGO, _DJANGO),
     Driver(
-        "grpcio",
-        ("grpc",),
-        "gRPC",
+        LIBRARIES["grpcio"],
         Hook(grpc.apply, "`grpc.experimental.gevent.init_gevent()` is called before there are channels"),
         Blocks(f"It knows gevent but not eventlet: use the worker class gevent, or {OFFLOAD}."),
     ),
-    Driver("mysqlclient", ("MySQLdb",), "MySQL", _MYSQLCLIENT, _MYSQLCLIENT, "aiomysql or asyncmy"),
-    Driver("PyMySQL", ("pymysql",), "MySQL", Cooperative(), Cooperative(), "aiomysql, which is made of it"),
-    Driver("oracledb", ("oracledb",), "Oracle", _ORACLE, _ORACLE, "its own connect_async() in thin mode"),
-    Driver(
-        "cx_Oracle", ("cx_Oracle",), "Oracle", _CX_ORACLE, _CX_ORACLE, "its successor oracledb with connect_async()"
-    ),
-    Driver("pyodbc", ("pyodbc",), "ODBC", _ODBC, _ODBC, f"aioodbc, or {LOOP_OFFLOAD}"),
-    Driver("pymssql", ("pymssql",), "SQL Server", _PYMSSQL, _PYMSSQL, LOOP_OFFLOAD),
-    Driver("sqlite3", ("sqlite3.dbapi2", "sqlite3"), "SQLite", _SQLITE, _SQLITE, "aiosqlite"),
-    Driver("confluent-kafka", ("confluent_kafka",), "Kafka", _KAFKA, _KAFKA, "its own AIOProducer and AIOConsumer"),
-    Driver("redis", ("redis",), "Redis", Cooperative(), Cooperative(), "its own redis.asyncio"),
-    Driver("pymongo", ("pymongo",), "MongoDB", Cooperative(), Cooperative(), "its own AsyncMongoClient"),
-    Driver(
-        "pycurl", ("pycurl",), "HTTP and more", _PYCURL, _PYCURL, f"httpx.AsyncClient or aiohttp, or {LOOP_OFFLOAD}"
-    ),
-    Driver("requests", ("requests",), "HTTP", Cooperative(), Cooperative(), "httpx.AsyncClient or aiohttp"),
-    Driver("urllib3", ("urllib3",), "HTTP", Cooperative(), Cooperative()),
-    Driver("httpx", ("httpx",), "HTTP", Cooperative(), Cooperative()),
-    Driver("python-ldap", ("ldap",), "LDAP", _LDAP, _LDAP, f"bonsai's asyncio client, or {LOOP_OFFLOAD}"),
-    Driver("ldap3", ("ldap3",), "LDAP", Cooperative(), Cooperative(), f"bonsai's asyncio client, or {LOOP_OFFLOAD}"),
-    Driver("bonsai", ("bonsai",), "LDAP", _BONSAI, _BONSAI),
+    Driver(LIBRARIES["mysqlclient"], _MYSQLCLIENT, _MYSQLCLIENT),
+    Driver(LIBRARIES["PyMySQL"], Cooperative(), Cooperative()),
+    Driver(LIBRARIES["oracledb"], _ORACLE, _ORACLE),
+    Driver(LIBRARIES["cx_Oracle"], _CX_ORACLE, _CX_ORACLE),
+    Driver(LIBRARIES["pyodbc"], _ODBC, _ODBC),
+    Driver(LIBRARIES["pymssql"], _PYMSSQL, _PYMSSQL),
+    Driver(LIBRARIES["sqlite3"], _SQLITE, _SQLITE),
+    Driver(LIBRARIES["confluent-kafka"], _KAFKA, _KAFKA),
+    Driver(LIBRARIES["redis"], Cooperative(), Cooperative()),
+    Driver(LIBRARIES["pymongo"], Cooperative(), Cooperative()),
+    Driver(LIBRARIES["pycurl"], _PYCURL, _PYCURL),
+    Driver(LIBRARIES["requests"], Cooperative(), Cooperative()),
+    Driver(LIBRARIES["urllib3"], Cooperative(), Cooperative()),
+    Driver(LIBRARIES["httpx"], Cooperative(), Cooperative()),
+    Driver(LIBRARIES["python-ldap"], _LDAP, _LDAP),
+    Driver(LIBRARIES["ldap3"], Cooperative(), Cooperative()),
+    Driver(LIBRARIES["bonsai"], _BONSAI, _BONSAI),
 )
 
 CURABLE = tuple(driver.title for driver in DRIVERS if isinstance(driver.gevent, Blocks) and driver.gevent.cure)

@@ -18,6 +18,7 @@ from tricorn.green.drivers import install
 from tricorn.green.drivers.finder import Finder
 from tricorn.green.drivers.records import Blocks, Cooperative, Driver, Ground, Hook, line
 from tricorn.green.drivers.table import DRIVERS
+from tricorn.libraries import Library
 
 NAME = "some_driver"
 
@@ -45,7 +46,7 @@ class Bench:
 
     def install(self, treatment: Any = None, name: str = NAME) -> Finder:
         treatment = treatment or Hook(self.treat, "")
-        finder = Finder(self.ground, (Driver("a-driver", (name,), "things", treatment, Cooperative()),))
+        finder = Finder(self.ground, (Driver(Library("a-driver", (name,), "things"), treatment, Cooperative()),))
         sys.meta_path.insert(0, finder)
         finder.apply_to_imported()
         return finder

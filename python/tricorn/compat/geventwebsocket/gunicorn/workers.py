@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from tricorn import extensions
 from tricorn.compat.absent import refuse
-from tricorn.workers.gwebsocket import GeventWebSocketWorker
 
 __all__ = ["GeventWebSocketWorker"]
+
+_NAME = "The worker class GeventWebSocketWorker"
+GeventWebSocketWorker = extensions.load(extensions.MODULES, "workers.gwebsocket", _NAME).GeventWebSocketWorker
 
 __getattr__ = refuse(__name__)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from tricorn import extensions
 from tricorn.compat.absent import refuse
-from tricorn.workers.green import GreenWorker as AsyncWorker
 
 __all__ = ["AsyncWorker"]
+
+AsyncWorker = extensions.load(extensions.MODULES, "workers.green", f"{__name__}.AsyncWorker").GreenWorker
 
 __getattr__ = refuse(__name__)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tricorn.compat.absent import refuse
-from tricorn.workers.geventlet import EventletWorker
+from tricorn.workers import load
 
 __all__ = ["EventletWorker"]
+
+EventletWorker = load("eventlet")
 
 __getattr__ = refuse(__name__)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tricorn.compat.absent import refuse
-from tricorn.workers.ggevent import GeventWorker
+from tricorn.workers import load
 
 __all__ = ["GeventPyWSGIWorker", "GeventWorker", "PyWSGIWorker"]
 
+GeventWorker = load("gevent")
 GeventPyWSGIWorker = PyWSGIWorker = GeventWorker
 
 __getattr__ = refuse(__name__)
