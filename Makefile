@@ -19,7 +19,8 @@ BUILT := $(VENV)/.built-$(PROFILE)
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
+PACKAGES := $(wildcard packages/tricorn-*)
+RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(PACKAGES:=/pyproject.toml) $(shell find crates -name '*.rs' -o -name Cargo.toml)
 say = @printf '\033[1m== %s\033[0m\n' "$(1)"
 
 ##@ Every day
@@ -80,7 +81,7 @@ again = || { printf '\033[1m== Once more and alone: what failed\033[0m\n'; \
 .PHONY: pytest
 pytest: build rewritten ## Only the Python tests (PYTEST_ARGS="-k name" chooses)
 	$(call say,Python tests)
-	@$(BIN)/python -m compileall -q python/tricorn tests
+	@$(BIN)/python -m compileall -q python/tricorn packages tests
 	@$(PYTEST) -n $$((6 * $$(nproc))) --dist loadfile --no-loadscope-reorder --durations=40 $(PYTEST_ARGS) $(call again,$(PYTEST_ARGS))
 
 # pytest rewrites the assertions of a module once, and keeps it. In a new checkout twelve processes that begin together would
@@ -156,13 +157,14 @@ lock: $(VENV)/.made ## Resolves requirements/test.in into test.txt, for all Pyth
 	  --no-annotate --custom-compile-command "make lock" $(LOCK_ARGS) requirements/test.in -o requirements/test.txt
 
 .PHONY: build
-build: $(BUILT) ## Compiles the native core in release mode and installs tricorn, editable, into .venv
+build: $(BUILT) ## Compiles the native core in release mode and installs tricorn and packages/, editable, into .venv
 
 # `maturin develop` and not `pip install -e .`: no isolated environment is made for each build, so nothing but the changed
 # crate is compiled. One artefact: the tests run what is shipped. An environment has the core of one profile at a time.
 $(BUILT): $(VENV)/.setup $(RUST_SOURCES)
 	$(call say,Building the native core ($(PROFILE); the first time takes about two minutes))
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --profile $(PROFILE)
+	@$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --python $(BIN)/python $(addprefix -e ,$(PACKAGES))
 	@rm -f $(VENV)/.built*
 	@touch $@
 
@@ -338,7 +340,7 @@ tsan: ## Rust tests with threads under ThreadSanitizer (needs a nightly Rust)
 .PHONY: clean
 clean: ## Removes what was built, and the environments
 	@rm -rf target dist .venv .venvs .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
-	@find python tests benches scripts examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	@find python packages tests benches scripts examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 	@rm -f python/tricorn/_core.*.so
 
 .PHONY: help

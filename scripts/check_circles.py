@@ -1,4 +1,4 @@
-"""No file imports itself by way of others: checked in every crate, and in the Python package.
+"""No file imports itself by way of others: checked in every crate, and in every Python package.
 
     a  ->  b  ->  c         a file without circles can be read, tested and moved with what stands below it
     ^-------------'         the files of a circle only together
@@ -27,10 +27,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from scripts.packages import PACKAGES  # noqa: E402
 from scripts.tidy import blank_rust, closing_brace  # noqa: E402
 
 CRATES = ("tricorn-proto", "tricorn-io", "tricorn-py", "tricorn-load", "tricorn-doctor")
-PACKAGE = "tricorn"
 
 Graph = dict[str, set[str]]
 Known = dict[str, list[set[str]]]
@@ -274,7 +274,8 @@ def main() -> int:
         graph = rust_graph(ROOT / "crates" / crate / "src")
         found += problems(crate, graph, FILES.get(crate, []))
         found += problems(f"{crate}, its folders", folders(graph), FOLDERS.get(crate, []))
-    found += problems(PACKAGE, python_graph(ROOT / "python" / PACKAGE), FILES.get(PACKAGE, []))
+    for package in PACKAGES:
+        found += problems(package.name, python_graph(package), FILES.get(package.name, []))
     known = sum(len(circles) for lists in (FILES, FOLDERS) for circles in lists.values())
     print("\n".join(found) or f"no circles but {known} that are listed")
     return 1 if found else 0

@@ -15,6 +15,9 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "python/tricorn"
+BESIDE = ROOT / "packages/tricorn-green"
+GREEN = "tricorn_green/"
+"""What names in the other package that servers run begin with; names in the server's begin below it."""
 
 PROGRAMS = ("bench", "cli", "load", "top", "testing", "contrib", "doctor/check", "doctor/slow", "control")
 """Packages and modules of other commands: what these say stands on the terminal of who has called them."""
@@ -80,10 +83,10 @@ CARRIED: dict[str, tuple[str, ...]] = {
     "workers/base.py:Worker.notice": (),
     "workers/boot_failure.py:write": ("workers/boot_failure.py:sentence",),
     "workers/gaiohttp.py:AiohttpWorker._set_up": (),  # aiohttp's own words
-    "workers/green.py:GreenWorker._refused": ("green/database.py:sentence",),
-    "workers/green.py:Notices.debug": (),
-    "workers/green.py:Notices.info": (),
-    "workers/green.py:Notices.warning": (),
+    "tricorn_green/workers/green.py:GreenWorker._refused": ("tricorn_green/database.py:sentence",),
+    "tricorn_green/workers/green.py:Notices.debug": (),
+    "tricorn_green/workers/green.py:Notices.info": (),
+    "tricorn_green/workers/green.py:Notices.warning": (),
     "workers/handlers.py:Handlers._reopen_logs": (),  # the core's, below
     "workers/messages.py:_decode": (),  # what a worker has said
     "workers/native.py:make_core": (),  # the core's, below
@@ -97,7 +100,7 @@ MADE_AT = {
     "arbiter/generation.py:describe": "info",
     "config/tls.py:encrypted": "ConfigError",
     "gateway/app_loader.py:_not_found": "AppImportError",
-    "green/database.py:sentence": "error",
+    "tricorn_green/database.py:sentence": "error",
     "workers/base.py:_start_application": "error",
     "workers/boot_failure.py:sentence": "error",
 }
@@ -148,11 +151,16 @@ class Opaque(NamedTuple):
     number: int
 
 
+def _place(name: str) -> str:
+    return f"packages/tricorn-green/{name}" if name.startswith(GREEN) else f"python/tricorn/{name}"
+
+
 def python_lines() -> tuple[list[Line], list[Opaque]]:
     lines: list[Line] = []
     opaque: list[Opaque] = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        name = path.relative_to(PACKAGE).as_posix()
+    found = {path.relative_to(PACKAGE).as_posix(): path for path in PACKAGE.rglob("*.py")}
+    found |= {path.relative_to(BESIDE).as_posix(): path for path in (BESIDE / GREEN).rglob("*.py")}
+    for name, path in sorted(found.items()):
         if name.startswith(PROGRAMS):
             continue
         reader = Reader(ast.parse(path.read_text()), name)
@@ -190,7 +198,7 @@ class Reader:
         for found in _texts(text, names, 4):
             words = line_of(found)
             if re.search(r"[A-Za-z]{2}", words):
-                self.lines.append(Line(words, level, f"python/tricorn/{self.name}"))
+                self.lines.append(Line(words, level, _place(self.name)))
             else:
                 self.opaque.append(Opaque(f"{self.name}:{function}", text.lineno))
 
@@ -259,13 +267,13 @@ def carried_lines() -> list[Line]:
     found = []
     for place in sorted({maker for makers in CARRIED.values() for maker in makers}):
         name, _, function = place.partition(":")
-        tree = ast.parse((PACKAGE / name).read_text())
+        tree = ast.parse(((BESIDE if name.startswith(GREEN) else PACKAGE) / name).read_text())
         bodies = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == function]
         if not bodies:
             raise SystemExit(f"scripts/log_lines.py: {name} has no function {function}")
         level = MADE_AT.get(place, "warning")
         texts = sorted({*_sentences(bodies[0], _assigned(tree.body))})
-        found += [Line(text, level, f"python/tricorn/{name}") for text in texts if len(text.split()) > 2]
+        found += [Line(text, level, _place(name)) for text in texts if len(text.split()) > 2]
     return found
 
 

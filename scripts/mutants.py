@@ -164,7 +164,7 @@ def environ(**more: str) -> dict[str, str]:
     variables = {
         "CARGO_TARGET_DIR": str(SCRATCH / "target"),
         "PYO3_PYTHON": sys.executable,
-        "PYTHONPATH": str(TREE / "python"),
+        "PYTHONPATH": python_path(TREE),
         "PYTHONDONTWRITEBYTECODE": "1",
         "TEST_PATIENCE": "10",  # much that tests wait for never comes here
     }
@@ -227,14 +227,19 @@ def fails(test: str, variables: dict[str, str], where: Path = TREE) -> str | Non
     return next(filter(None, found.groups())) if found else f"{test}: status {process.returncode}"
 
 
+def python_path(tree: Path) -> str:
+    return os.pathsep.join(map(str, (tree / "python", *sorted((tree / "packages").glob("tricorn-*")))))
+
+
 def overlay(fault: Fault) -> Path:
-    """A copy of the package with one fault."""
+    """A copy of the packages with one fault."""
     path = SCRATCH / "overlays" / fault.name
     shutil.rmtree(path, ignore_errors=True)
-    shutil.copytree(TREE / "python", path, ignore=shutil.ignore_patterns("_core*.so", "__pycache__"))
+    for folder in ("python", "packages"):
+        shutil.copytree(TREE / folder, path / folder, ignore=shutil.ignore_patterns("_core*.so", "__pycache__"))
     for core in (TREE / "python/tricorn").glob("_core*.so"):
-        (path / "tricorn" / core.name).symlink_to(core)
-    put(fault, path / Path(fault.path).relative_to("python"))
+        (path / "python/tricorn" / core.name).symlink_to(core)
+    put(fault, path / fault.path)
     return path
 
 
@@ -246,7 +251,7 @@ def put(fault: Fault, file: Path) -> None:
 
 def is_of_the_checks(fault: Fault) -> bool:
     """Of scripts/, tests/ and files beside them, which tests find from the directory that they run in."""
-    return not fault.path.startswith(("python/", "crates/"))
+    return not fault.path.startswith(("python/", "packages/", "crates/"))
 
 
 def checkout(fault: Fault) -> Path:
@@ -271,7 +276,7 @@ def try_fault(fault: Fault) -> Outcome:
     elif is_of_the_checks(fault):
         where = checkout(fault)
     else:
-        variables = environ(PYTHONPATH=str(overlay(fault)))
+        variables = environ(PYTHONPATH=python_path(overlay(fault)))
     noticed = None
     for test in fault.tests:
         noticed = fails(test, variables, where)

@@ -1,4 +1,4 @@
-"""Renders the table in docs/GREENLETS.md from the records in python/tricorn/green/drivers/table.py.
+"""Renders the table in docs/GREENLETS.md from the records in packages/tricorn-green/tricorn_green/drivers/table.py.
 
 python scripts/render_drivers.py           writes it
 python scripts/render_drivers.py --check   fails if it is not what the records say
@@ -11,8 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tricorn.green.drivers.records import Blocks, Check, Driver, Hook, Treatment
-from tricorn.green.drivers.table import DRIVERS
+from tricorn_green.drivers.records import Blocks, Check, Driver, Hook, Treatment
+from tricorn_green.drivers.table import DRIVERS
 
 from scripts import rendered
 
@@ -62,6 +62,9 @@ def text(treatment: Treatment) -> str:
 if __name__ == "__main__":
     sys.exit(
         rendered.main(
-            "docs/GREENLETS.md", "scripts/render_drivers.py", "python/tricorn/green/drivers/table.py", render()
+            "docs/GREENLETS.md",
+            "scripts/render_drivers.py",
+            "packages/tricorn-green/tricorn_green/drivers/table.py",
+            render(),
         )
     )

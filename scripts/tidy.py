@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MAX_FILE = 500
 MAX_FUNCTION = 70
 MAX_FIELDS = 15
-SOURCES = ("crates/", "python/", "scripts/", "benches/", "fuzz/", "examples/")
+SOURCES = ("crates/", "python/", "packages/", "scripts/", "benches/", "fuzz/", "examples/")
 CORE = "workers/native.py", "gateway/", "doctor/engine.py", "load/engine.py", "log/atoms.py", "metrics/scoreboard.py"
 CORE_USERS = tuple(f"python/tricorn/{path}" for path in CORE)
 ARBITER = "python/tricorn/arbiter/"
@@ -49,8 +49,8 @@ SHOWN_PRONOUNS = re.compile(
 """What users read has none of these either."""
 BUDGET: dict[str, int] = {}
 """How often a folder may have them; the others have none."""
-SHOWN_PAGES = ("docs/", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "distributions/")
-SHOWN_CODE = ("python/", "crates/")
+SHOWN_PAGES = ("docs/", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "distributions/", "packages/")
+SHOWN_CODE = ("python/", "packages/", "crates/")
 """What users read: pages, and texts of the code that are no comments. There is no budget for pronouns there."""
 
 
@@ -177,7 +177,7 @@ def python_functions(tree: ast.AST) -> Iterator[Function]:
 
 
 def forbidden_imports(path: str, tree: ast.AST) -> Iterator[str]:
-    if path.startswith("python/") and not path.startswith(CORE_USERS) and imports_core(tree):
+    if path.startswith(("python/", "packages/")) and not path.startswith(CORE_USERS) and imports_core(tree):
         yield f"{path}: imports tricorn._core; only {', '.join(CORE_USERS)} may"
     if path.startswith(ARBITER):
         for name in sorted(PATCHED & imported(tree)):

@@ -576,9 +576,9 @@ _Sampling: TypeAlias = Callable[[Sequence[int], Sequence[tuple[int, object]]], S
 class GreenServer:
     """Serves requests on greenlets of the calling thread's hub, up to as many as the core has room for.
 
-    `hub` is a `tricorn.workers.green.Hub`; `done()` is called once, in the hub or in a greenlet, when the core has been
-    drained or stopped. Belongs to the thread that made it. Raises `RuntimeError` for a core made without the option
-    `hub`.
+    `hub` is a `tricorn_green.workers.green.Hub`; `done()` is called once, in the hub or in a greenlet, when the core
+    has been drained or stopped. Belongs to the thread that made it. Raises `RuntimeError` for a core made without the
+    option `hub`.
     """
 
     def __new__(cls, core: Core, gateway: WsgiGateway, hub: Any, done: Callable[[], object]) -> GreenServer: ...

@@ -33,9 +33,9 @@ class Distribution(Record):
     """What to install for it, as pip is told."""
 
 
-GREEN = Distribution("tricorn", "tricorn-green")
-GEVENT = Distribution("tricorn", "'tricorn[gevent]'")
-EVENTLET = Distribution("tricorn", "'tricorn[eventlet]'")
+GREEN = Distribution("tricorn-green", "tricorn-green")
+GEVENT = Distribution("tricorn-green", "'tricorn[gevent]'")
+EVENTLET = Distribution("tricorn-green", "'tricorn[eventlet]'")
 BENCH = Distribution("tricorn", "'tricorn[bench]'")
 TOOLS = Distribution("tricorn", "'tricorn[tools]'")
 

@@ -242,10 +242,10 @@ def main(order: dict[str, Any]) -> None:
     outcome = Outcome()
     connections = None
     if order["install"]:
-        from tricorn import offloading
-        from tricorn.green import database, drivers
-        from tricorn.green.drivers import records
         from tricorn.metrics.scoreboard import Scoreboard
+        from tricorn_green import database, drivers
+        from tricorn_green import offload as offloading
+        from tricorn_green.drivers import records
 
         def tell(address: str, refusals: database.Refusals) -> None:
             outcome.told.append((address, refusals.text))

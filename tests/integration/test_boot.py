@@ -74,7 +74,7 @@ def application(environ, start_response):
 """
     with Site("worker_class = 'gevent'\n", app="mine:application", files={"mine.py": app}) as server:
         modules = set(server.get("/").body.decode().split())
-    assert {"gevent.ssl", "tricorn.green.patching"} <= modules
+    assert {"gevent.ssl", "tricorn_green.patching"} <= modules
     assert not {"importlib.metadata", "csv", "zipfile", "tempfile", "shutil"} & modules
 
 

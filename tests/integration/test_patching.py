@@ -28,7 +28,7 @@ class Log:
         self.lines.append(message % arguments)
 
 def patch(log=Log()):
-    from tricorn.green import patching
+    from tricorn_green import patching
     patching.patch(alias, log)
     return log.lines
 
@@ -409,7 +409,7 @@ import pkgutil, importlib, tricorn
 for module in pkgutil.walk_packages(tricorn.__path__, "tricorn."):
     if module.name.startswith("tricorn.compat.gunicorn."):
         continue  # these are imported under another name, and by the user's code
-    if module.name not in ("tricorn.__main__", "tricorn.workers.ggevent", "tricorn.workers.geventlet"):
+    if module.name not in ("tricorn.__main__", "tricorn_green.workers.ggevent", "tricorn_green.workers.geventlet"):
         importlib.import_module(module.name)
 print(patch())
 """
@@ -432,7 +432,7 @@ print(time.sleep is sleep)
         code = """
 patch()
 from tricorn.errors import ConfigError
-from tricorn.green import patching
+from tricorn_green import patching
 try:
     patching.patch({"gevent": "eventlet", "eventlet": "gevent"}[alias], Log())
 except ConfigError as error:
@@ -532,7 +532,7 @@ lock, gone, replaced, table = threading.Lock(), threading.Lock(), threading.Lock
         code = """
 import gc, threading, time
 import early
-from tricorn.green import patching
+from tricorn_green import patching
 from tricorn.unpatched import os as native
 patching.survey()
 gc.freeze()
@@ -567,7 +567,7 @@ lock, items = threading.Lock(), [threading.Lock()]
         code = """
 patch()
 import subprocess
-from tricorn.green import patching
+from tricorn_green import patching
 from tricorn.unpatched import os as native, signal
 heard = []
 signal.signal(signal.SIGCHLD, lambda *_: heard.append(1))

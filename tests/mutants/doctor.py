@@ -7,8 +7,8 @@ from tests.mutants.fault import Fault
 CRATE = "crates/tricorn-doctor"
 SRC = f"{CRATE}/src"
 ROOM = "tests/integration/doctor"
-OFFLOADING = "python/tricorn/offloading"
-CURES = "python/tricorn/green/cures"
+OFFLOADING = "packages/tricorn-green/tricorn_green/offload"
+CURES = "packages/tricorn-green/tricorn_green/cures"
 CHECK = "python/tricorn/doctor/check"
 IO = "crates/tricorn-io"
 STALLS = f"{IO}/src/monitor/stalls"
@@ -110,7 +110,7 @@ DOCTOR = (
         f"{OFFLOADING}/hubs.py",
         "            if self._calls:  # libev",
         "            if False:  # libev",
-        ("tests/unit/offloading/test_hubs.py -k gevent",),
+        ("tests/unit/tricorn_green/offload/test_hubs.py -k gevent",),
     ),
     Fault(
         "a_call_that_has_not_begun",
@@ -126,7 +126,7 @@ DOCTOR = (
         f"{OFFLOADING}/__init__.py",
         "if how.serial else",
         "if False else",
-        ("tests/unit/offloading/test_offload.py -k one_after_another",),
+        ("tests/unit/tricorn_green/offload/test_offload.py -k one_after_another",),
     ),
     Fault(
         "lent_places",
@@ -134,7 +134,7 @@ DOCTOR = (
         f"{OFFLOADING}/pool.py",
         "self._lent += 1",
         "self._lent += 0",
-        ("tests/unit/offloading/test_pool.py -k lends",),
+        ("tests/unit/tricorn_green/offload/test_pool.py -k lends",),
     ),
     Fault(
         "threads_of_a_child",
@@ -171,7 +171,7 @@ DOCTOR = (
     Fault(
         "healed_too_late",
         "a library that was imported before is not healed, and the log names the place",
-        "python/tricorn/green/drivers/finder.py",
+        "packages/tricorn-green/tricorn_green/drivers/finder.py",
         "    if not early:\n",
         "    if True:\n",
         (f"{HEALING} -k imported_before",),
@@ -340,7 +340,7 @@ DOCTOR = (
     Fault(
         "uncounted_threads",
         "what threads do for greenlets and coroutines is counted, and a call whose caller left once",
-        "python/tricorn/offloading/call.py",
+        "packages/tricorn-green/tricorn_green/offload/call.py",
         "                board.page().offload_abandoned()\n",
         "",
         ("tests/integration/test_offload.py -k limit",),

@@ -152,12 +152,12 @@ fn of_server(file: &str) -> bool {
 const SERVER: [&str; 8] = [
     "/tricorn/workers/",
     "/tricorn/arbiter/",
-    "/tricorn/green/",
     "/tricorn/gateway/",
     "/tricorn/cli/",
     "/tricorn/compat/",
     "/tricorn/contrib/",
     "/tricorn/testing/",
+    "/tricorn_green/",
 ];
 
 #[cfg(test)]
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn calls_that_come_back_to_the_server_do_not_hide_the_application() {
         // A greenlet of the application whose driver waits by way of the server has no frame of its start.
-        let stack = [("/v/site-packages/tricorn/green/drivers/x.py", "wait"), ("/srv/a.py", "view")];
+        let stack = [("/v/site-packages/tricorn_green/drivers/x.py", "wait"), ("/srv/a.py", "view")];
         assert_eq!(shown(&stack), "/srv/a.py");
     }
 

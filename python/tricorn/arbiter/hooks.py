@@ -36,6 +36,6 @@ def may(generation: Generation, name: str, *arguments: object) -> bool:
 
 def take_signals_back() -> None:
     """If code of the user's has used gevent's hub in the arbiter: the arbiter hears of its children again."""
-    patching = sys.modules.get("tricorn.green.patching")  # a process that has not imported it is not patched
+    patching = sys.modules.get("tricorn_green.patching")  # a process that has not imported it is not patched
     if patching is not None:
         patching.take_signals_back()

@@ -219,7 +219,7 @@ def sqlite3_healed(watch: Watch, path: str) -> None:
         other.execute("SELECT 1")
     except sqlite3.ProgrammingError as error:
         watch.notes["closed"] = str(error)
-    from tricorn import offloading
+    from tricorn_green import offload as offloading
 
     watch.notes["pinned"] = offloading.figures().pinned
     del owner, other
@@ -289,7 +289,7 @@ def offloads(watch: Watch) -> None:
     import traceback
 
     import tricorn
-    from tricorn import offloading
+    from tricorn_green import offload as offloading
 
     c = ctypes.CDLL(None)
     microseconds = int(WAIT * 1e6)
@@ -345,7 +345,7 @@ def abandons(watch: Watch) -> None:
     import ctypes
 
     import tricorn
-    from tricorn import offloading
+    from tricorn_green import offload as offloading
 
     c = ctypes.CDLL(None)
     timeout = watch.timeout(0.1)
@@ -383,7 +383,7 @@ def late(watch: Watch) -> None:
 def calls_back(watch: Watch) -> None:
     """A library calls back, and is called from there again: by the thread that it knows."""
     import tricorn
-    from tricorn.offloading import bring
+    from tricorn_green.offload import bring
 
     here = thread()
 
@@ -415,7 +415,7 @@ def calls_back(watch: Watch) -> None:
 
 def locks(watch: Watch) -> None:
     """Those that threads of the pool take."""
-    from tricorn.offloading import _process, call, pool
+    from tricorn_green.offload import _process, call, pool
 
     watch.notes["locks"] = [str(type(each)) for each in (_process.shared._lock, pool._lanes_lock, call._lock)]
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tricorn.green.drivers.table import CURABLE, DRIVERS
+from tricorn_green.drivers.table import CURABLE, DRIVERS
 
 from tests.harness import sibling
 from tests.harness.needs import needs
@@ -338,7 +338,7 @@ def test_a_long_wait_for_a_thread_is_told() -> None:
 
 @hubs
 def test_threads_whose_pool_was_there_before_the_patch_wait_for_no_greenlet(hub: str) -> None:
-    assert run(hub, "locks", early=["tricorn.offloading"]).notes == {"locks": ["<class '_thread.RLock'>"] * 3}
+    assert run(hub, "locks", early=["tricorn_green.offload"]).notes == {"locks": ["<class '_thread.RLock'>"] * 3}
 
 
 @hubs

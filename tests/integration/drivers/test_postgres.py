@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from tricorn.green.drivers.psycopg import IMPORTED_TOO_EARLY, WAITS_IN_C
+from tricorn_green.drivers.psycopg import IMPORTED_TOO_EARLY, WAITS_IN_C
 
 from tests.harness import sibling, until
 from tests.harness.needs import needs

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tricorn.green.drivers.records import Blocks, Cooperative, line
-from tricorn.green.drivers.table import DRIVERS
+from tricorn_green.drivers.records import Blocks, Cooperative, line
+from tricorn_green.drivers.table import DRIVERS
 
 from tests.harness import sibling
 from tests.harness.needs import needs

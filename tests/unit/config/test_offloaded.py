@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tricorn.config.offloaded import AFFINITIES, OffloadTargets
 from tricorn.config.validators import Invalid
-from tricorn.offloading import AFFINITIES as KNOWN
+from tricorn_green.offload import AFFINITIES as KNOWN
 
 
 def test_names_of_functions_and_methods() -> None:

@@ -84,7 +84,7 @@ pub struct GreenServer {
 
 #[pymethods]
 impl GreenServer {
-    /// `hub` is a `tricorn.workers.green.Hub`; `done` is called once, in the hub or in a greenlet, when the core has ended.
+    /// `hub` is a `tricorn_green.workers.green.Hub`; `done` is called once, in the hub or in a greenlet, when the core has ended.
     #[new]
     fn new(
         py: Python<'_>,

@@ -12,7 +12,7 @@ pub enum Wait {
     Hub(Hub),
 }
 
-/// The hub, as Python has it (`tricorn.workers.green.Hub`).
+/// The hub, as Python has it (`tricorn_green.workers.green.Hub`).
 pub struct Hub {
     hub: Py<PyAny>,
     streak: Mutex<Streak>,

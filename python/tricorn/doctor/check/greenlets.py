@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
+from tricorn_green.drivers.records import Blocks, Driver, line
+from tricorn_green.drivers.table import DRIVERS
+
 from tricorn.doctor.check.finding import Finding, Severity
 from tricorn.doctor.check.scene import Scene
-from tricorn.green.drivers.records import Blocks, Driver, line
-from tricorn.green.drivers.table import DRIVERS
 
 OFTEN_HARMLESS = ("sqlite3",)
 """Imported by many who wait for nothing in them."""

@@ -1,0 +1,36 @@
+"""C drivers in greenlet workers: those that can be are made cooperative, of the others the log says that they block.
+
+    table      what is known, one record per library
+    finder     notices that the application imports one of them
+    psycopg2, psycopg, grpc, django     what is done to those that have a place for it
+    (cures)    what is done to the others if the operator asks for it (`doctor = heal`, `offload`)
+    waits      how a greenlet waits for a descriptor
+
+The application imports what it wants when it wants; nothing in it has to know of this.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from tricorn_green.drivers import finder
+from tricorn_green.drivers.records import OBSERVES, Care, Ground, Log
+
+if TYPE_CHECKING:
+    from tricorn_green.database import Connections
+
+
+def install(alias: str, log: Log, connections: Connections | None, care: Care = OBSERVES) -> None:
+    """Makes known C drivers cooperative when they are imported, or now if they are.
+
+    `alias` is the worker class, `gevent` or `eventlet`, for which the process has been patched. A worker installs again
+    what its arbiter installed for a preloaded application: then only the log and the count of connections change hands.
+    """
+    found = next((each for each in sys.meta_path if isinstance(each, finder.Finder)), None)
+    if found is not None:
+        found.ground.renew(alias, log, connections)
+        return
+    found = finder.Finder(Ground(alias, log, connections, care))
+    sys.meta_path.insert(0, found)
+    found.apply_to_imported()

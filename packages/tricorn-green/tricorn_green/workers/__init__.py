@@ -1,0 +1,1 @@
+"""The worker classes of greenlets: gevent's and eventlet's."""
