@@ -12,10 +12,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tricorn.bench import result as results
-from tricorn.bench.figures import BY_KEY, failed
-from tricorn.bench.report import layout, tables, text
-from tricorn.bench.result import Cell, Result
+from tricorn_bench.bench import result as results
+from tricorn_bench.bench.figures import BY_KEY, failed
+from tricorn_bench.bench.report import layout, tables, text
+from tricorn_bench.bench.result import Cell, Result
 
 from benches.classic.table import LINES, UNLIMITED
 from scripts import rendered

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tricorn.bench.servers import ASGI, WSGI
+from tricorn_bench.bench.servers import ASGI, WSGI
 
 from benches.harness import report
 from benches.harness.load import send

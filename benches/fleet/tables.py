@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tricorn.bench.report.layout import markdown
-from tricorn.bench.theory import erlang_c, mean_wait
+from tricorn_bench.bench.report.layout import markdown
+from tricorn_bench.bench.theory import erlang_c, mean_wait
 
 SERVICE = 20
 """Milliseconds that a request takes in the tables of waits, exponential with this mean."""

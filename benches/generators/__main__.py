@@ -17,9 +17,9 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 
-from tricorn.bench import split
-from tricorn.bench.report import layout
 from tricorn.record import Record
+from tricorn_bench.bench import split
+from tricorn_bench.bench.report import layout
 
 from benches.harness.process import LOAD_CORE, ROOT, Server, free_port, pinned
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tricorn.bench import command
 from tricorn.record import Record, replace
+from tricorn_bench.bench import command
 
 from benches.harness.process import BENCH_PYTHON, ROOT, before_other_work, ending_with_this
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tricorn.load import LoadError, Plan, Replay, Result, Sample, Target, run
+from tricorn_bench.load import LoadError, Plan, Replay, Result, Sample, Target, run
 
 from benches.harness.process import LOAD_CORE, DidNotServe
 
@@ -17,7 +17,7 @@ SETTLED = 2.0
 
 
 def send(port: int, path: str = "/", **plan: Any) -> Result:
-    """For a second over 64 connections, unless `plan` (fields of `tricorn.load.Plan`) says otherwise."""
+    """For a second over 64 connections, unless `plan` (fields of `tricorn_bench.load.Plan`) says otherwise."""
     usual = {"connections": CONNECTIONS, "seconds": 1.0, "timeout": 60.0, "cpus": (LOAD_CORE,)}
     try:
         return run(Plan(targets=(Target(f"http://127.0.0.1:{port}{path}"),), **{**usual, **plan}))

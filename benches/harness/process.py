@@ -1,4 +1,4 @@
-"""Servers of this checkout: `tricorn.bench` starts and stops them, here are their cores and paths."""
+"""Servers of this checkout: `tricorn_bench.bench` starts and stops them, here are their cores and paths."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tricorn.bench import process
-from tricorn.bench.errors import DidNotServe
-from tricorn.bench.process import free_port, pinned, raise_descriptors
+from tricorn_bench.bench import process
+from tricorn_bench.bench.errors import DidNotServe
+from tricorn_bench.bench.process import free_port, pinned, raise_descriptors
 
 __all__ = ["BENCH_PYTHON", "LOAD_CORE", "ROOT", "SERVER_CORE", "DidNotServe", "Server", "free_port", "pinned"]
 

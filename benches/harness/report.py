@@ -14,9 +14,9 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from tricorn.bench.machine import Cores, describe
-from tricorn.bench.report.layout import markdown as table
-from tricorn.bench.servers import KINDS
+from tricorn_bench.bench.machine import Cores, describe
+from tricorn_bench.bench.report.layout import markdown as table
+from tricorn_bench.bench.servers import KINDS
 
 from benches.harness.process import BENCH_PYTHON, ROOT, before_other_work
 from benches.harness.servers import installed

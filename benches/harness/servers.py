@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
-from tricorn.bench import proc
-from tricorn.bench.configuration import Configuration
-from tricorn.bench.report.layout import markdown
-from tricorn.bench.servers import SERVERS, WSGI, Certificate, version
+from tricorn_bench.bench import proc
+from tricorn_bench.bench.configuration import Configuration
+from tricorn_bench.bench.report.layout import markdown
+from tricorn_bench.bench.servers import SERVERS, WSGI, Certificate, version
 
 from benches.harness.process import BENCH_PYTHON, ROOT, SERVER_CORE, DidNotServe, Server, free_port
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tricorn.bench.report import drawing
-from tricorn.bench.report.charts import Chart
+from tricorn_bench.bench.report import drawing
+from tricorn_bench.bench.report.charts import Chart
 
 Point = tuple[float, float]
 

@@ -11,8 +11,8 @@ import sys
 import time
 from contextlib import AbstractContextManager
 
-from tricorn.bench.configuration import Configuration
-from tricorn.bench.servers import ASGI, WSGI
+from tricorn_bench.bench.configuration import Configuration
+from tricorn_bench.bench.servers import ASGI, WSGI
 
 from benches.cases.table import GRANIAN, GUNICORN, UVICORN
 from benches.harness import report

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tricorn.bench.configuration import Configuration
+from tricorn_bench.bench.configuration import Configuration
 
 from benches.harness import report
 from benches.harness.load import good, send

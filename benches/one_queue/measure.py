@@ -7,8 +7,8 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 
-from tricorn.bench.servers import ASGI, WSGI
-from tricorn.load import Sample
+from tricorn_bench.bench.servers import ASGI, WSGI
+from tricorn_bench.load import Sample
 
 from benches.harness.load import Due, singly
 from benches.harness.process import DidNotServe, Server

@@ -12,7 +12,7 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tricorn.bench.theory import erlang_c, mean_wait, wait_quantile
+from tricorn_bench.bench.theory import erlang_c, mean_wait, wait_quantile
 
 __all__ = ["Trace", "erlang_c", "mean_wait", "one_queue", "poisson", "quantile", "queue_each", "tail", "wait_quantile"]
 

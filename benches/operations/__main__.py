@@ -23,7 +23,7 @@ from multiprocessing import Process
 from pathlib import Path
 
 from tricorn.arbiter.control.listener import MOST_CLIENTS
-from tricorn.bench.report import layout
+from tricorn_bench.bench.report import layout
 
 from benches.harness.process import Server, become_generator, before_other_work, free_port
 from benches.operations.hostile import CLIENTS

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tricorn.load import Sample
+from tricorn_bench.load import Sample
 
 from benches.one_queue.theory import quantile
 

@@ -16,11 +16,11 @@ import time
 from functools import partial
 from typing import Any
 
-from tricorn.bench import proc
-from tricorn.bench.certificate import certificate
-from tricorn.bench.servers import Certificate
-from tricorn.load import LoadError, Plan, Replay, Result, Target, Tls, run
 from tricorn.record import replace
+from tricorn_bench.bench import proc
+from tricorn_bench.bench.certificate import certificate
+from tricorn_bench.bench.servers import Certificate
+from tricorn_bench.load import LoadError, Plan, Replay, Result, Target, Tls, run
 
 from benches.harness import report
 from benches.harness.load import CONNECTIONS, good

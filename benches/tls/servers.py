@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tricorn.bench.servers import ASGI, WSGI, Certificate
+from tricorn_bench.bench.servers import ASGI, WSGI, Certificate
 
 from benches.cases.table import UVICORN
 from benches.harness.process import DidNotServe, Server, free_port

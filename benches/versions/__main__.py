@@ -11,7 +11,7 @@ import argparse
 import statistics
 import sys
 
-from tricorn.load import WebSocket
+from tricorn_bench.load import WebSocket
 
 from benches.cases.table import DOCUMENT
 from benches.harness import report

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tricorn.bench.configuration import Configuration
+from tricorn_bench.bench.configuration import Configuration
 
 from benches.harness.load import good, send
 from benches.harness.process import ROOT, Server, free_port
@@ -44,7 +44,7 @@ class Pairs(NamedTuple):
 
 
 class Case(NamedTuple):
-    """`more`: fields of `tricorn.load.Plan`."""
+    """`more`: fields of `tricorn_bench.load.Plan`."""
 
     name: str
     path: str = "/"

@@ -130,7 +130,7 @@ def enlarge_signal_stack() -> bool:
     """
 
 def load(plan: bytes, tick: Callable[[bytes], bool] | None = None) -> bytes:
-    """Sends what a plan says, and returns what came of it; both are JSON, see `tricorn.load`.
+    """Sends what a plan says, and returns what came of it; both are JSON, see `tricorn_bench.load`.
 
     `tick` is called about once a second with the progress as JSON; False ends the run. Raises `ValueError` with a
     sentence where nothing can be sent. What `tick` or a handler of a signal raises is raised at the end, with what was

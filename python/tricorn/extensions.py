@@ -36,7 +36,7 @@ class Distribution(Record):
 GREEN = Distribution("tricorn-green", "tricorn-green")
 GEVENT = Distribution("tricorn-green", "'tricorn[gevent]'")
 EVENTLET = Distribution("tricorn-green", "'tricorn[eventlet]'")
-BENCH = Distribution("tricorn", "'tricorn[bench]'")
+BENCH = Distribution("tricorn-bench", "'tricorn[bench]'")
 TOOLS = Distribution("tricorn", "'tricorn[tools]'")
 
 OWN: dict[str, dict[str, Distribution]] = {

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tricorn.bench import result
+from tricorn_bench.bench import result
 
 from tests.cluster.net import Network
 from tests.integration.test_bench import WORKS, ended

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tricorn.bench import proc, result
+from tricorn_bench.bench import proc, result
 
 from tests.harness import until, with_each
-from tests.unit.bench.made import a_result
+from tests.unit.tricorn_bench.bench.made import a_result
 
 WORKS = """
 import time

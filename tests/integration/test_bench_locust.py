@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tricorn.bench import proc, result
+from tricorn_bench.bench import proc, result
 
 from tests.harness import until
 from tests.harness.server import free_port

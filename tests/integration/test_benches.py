@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tricorn.bench import proc
+from tricorn_bench.bench import proc
 
 from tests.harness import until, with_each
 

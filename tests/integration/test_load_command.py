@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tricorn.load import Plan, Progress, Target, run
+from tricorn_bench.load import Plan, Progress, Target, run
 
 from benches.generators import __main__ as generators
 from tests.conftest import Pool

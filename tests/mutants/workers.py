@@ -53,7 +53,7 @@ WORKERS = (
     Fault(
         "a_word_of_nginx",
         "a value stays one word of the proxy's configuration",
-        f"{PACKAGE}/cli/init/nginx.py",
+        "packages/tricorn-tools/tricorn_tools/init/nginx.py",
         "    if PLAIN.fullmatch(text):",
         "    if text:",
         ("tests/unit/cli/test_init_files.py",),
@@ -393,7 +393,7 @@ WORKERS = (
     Fault(
         "one_round_is_certain",
         "one round tells no difference from noise",
-        f"{PACKAGE}/bench/spread.py",
+        "packages/tricorn-bench/tricorn_bench/bench/spread.py",
         "self.rounds < 2 or",
         "False or",
         ("tests/unit/bench",),

@@ -1,4 +1,4 @@
-//! The load generator for Python: `tricorn.load`.
+//! The load generator for Python: `tricorn_bench.load`.
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tricorn.bench import command
-from tricorn.bench.configuration import Configuration
+from tricorn_bench.bench import command
+from tricorn_bench.bench.configuration import Configuration
 
 from benches.classic.table import LINES, PAIRS
 from benches.harness.lines import Line, words_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tricorn.load import Sample
+from tricorn_bench.load import Sample
 
 from benches.overload import judge
 

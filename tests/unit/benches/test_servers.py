@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 import pytest
-from tricorn.load import Histogram, Result
+from tricorn_bench.load import Histogram, Result
 
 from benches.harness.load import good
 from benches.harness.process import DidNotServe

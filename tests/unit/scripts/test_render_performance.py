@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tricorn.bench import result as results
-from tricorn.bench.result import Result
+from tricorn_bench.bench import result as results
+from tricorn_bench.bench.result import Result
 
 from scripts import render_performance
-from tests.unit.bench.made import a_result, a_round, over_workers
+from tests.unit.tricorn_bench.bench.made import a_result, a_round, over_workers
 
 
 def a_run(folder: Path, name: str, result: Result) -> Path:

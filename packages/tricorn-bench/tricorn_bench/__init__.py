@@ -1,0 +1,1 @@
+"""Measurements of applications: `tricorn bench`, and the load generator `tricorn load`."""

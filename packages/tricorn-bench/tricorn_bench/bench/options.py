@@ -1,0 +1,170 @@
+"""The command line of `tricorn bench`."""
+
+from __future__ import annotations
+
+import argparse
+
+from tricorn_bench.bench.presets import PRESETS
+from tricorn_bench.bench.servers import SERVERS
+
+EPILOG = """\
+A configuration is a line: 'gevent -w 4 --worker-connections 1000' is a worker class of tricorn and its flags,
+'gunicorn gevent -w 4' the same of gunicorn, 'uvicorn --workers 4' another server as it is. Without one, and without a
+preset, every class that can run the application is measured.
+
+examples:
+  tricorn bench shop:app "gevent -w 4" "gthread -w 4 --threads 8" --against gunicorn --path /cart
+  tricorn bench shop:app --preset classes --against gunicorn -o report
+  tricorn bench shop:app --preset users gevent --levels 10,100,1000
+  tricorn bench --compare before/result.json after/result.json --fail-if 'p99 > 1.1x'
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="tricorn bench",
+        description="Measures an application under several configurations and servers, in turns, and reports.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("application", nargs="?", metavar="APP", help="module:attribute, as tricorn takes it")
+    made.add_argument("configurations", nargs="*", metavar="CONFIGURATION", help="a line, quoted")
+    what = made.add_argument_group("what is measured")
+    questions = "; ".join(f"{preset.name}: {preset.question}" for preset in PRESETS.values())
+    what.add_argument("--preset", choices=PRESETS, help=f"a classical question ({questions})")
+    what.add_argument("--levels", type=_numbers, metavar="N,N,…", help="instead of the preset's own")
+    what.add_argument(
+        "--against",
+        type=_words,
+        default=(),
+        metavar="SERVER,…",
+        help=f"the same under other servers: {', '.join(name for name in SERVERS if name != 'tricorn')}",
+    )
+    what.add_argument("--python", metavar="PATH", help="the interpreter that runs the servers (default: this one)")
+    what.add_argument("--port", type=int, help="where servers listen (default: a free one)")
+    what.add_argument("--host", default="127.0.0.1", help="the address of this machine that they listen on")
+    _add_request(made.add_argument_group("the request"))
+    _add_load(made.add_argument_group("the load"))
+    _add_tls(made.add_argument_group("TLS"))
+    _add_locust(made.add_argument_group("the load, by locust (tricorn[locust])"))
+    report = made.add_argument_group("the report")
+    report.add_argument("-o", "--output", metavar="DIR", help="JSON, Markdown, HTML and charts are written there")
+    report.add_argument(
+        "--resume", action="store_true", help="keeps what DIR/result.json has, and measures what it lacks"
+    )
+    report.add_argument(
+        "--compare", nargs=2, metavar=("A.json", "B.json"), help="ratios of two results; measures nothing"
+    )
+    report.add_argument("--report", metavar="A.json", help="writes the report of a result anew; measures nothing")
+    report.add_argument(
+        "--fail-if",
+        action="append",
+        default=[],
+        metavar="CONDITION",
+        help="exit status 5 if it holds: 'p99 > 1.1x' (of the first configuration, or of A.json), 'errors > 0'",
+    )
+    return made
+
+
+def _add_request(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--path", default="/", help="with its query (default: /)")
+    group.add_argument("-m", "--method", default="GET")
+    group.add_argument("-H", "--header", action="append", default=[], type=_field, metavar="'Name: value'")
+    group.add_argument("-d", "--data", default="", help="the body")
+    group.add_argument("--data-file", metavar="FILE", help="the body, from a file")
+    group.add_argument("--websocket", type=_count, default=0, metavar="BYTES", help="messages that come back, instead")
+    group.add_argument("--deflate", action="store_true", help="permessage-deflate for --websocket")
+    group.add_argument("--close", action="store_true", help="a connection for each request")
+    group.add_argument(
+        "--timeout", type=_positive, default=20.0, metavar="SECONDS", help="of one request (default: 20)"
+    )
+
+
+def _add_load(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("-c", "--connections", type=_count, default=64, help="requests at once (default: 64)")
+    group.add_argument("--rate", type=_positive, help="requests a second, whatever the server does (open model)")
+    group.add_argument("--seconds", "--duration", type=_positive, help="of measured load in a round (default: 3)")
+    group.add_argument("--warmup", type=_positive_or_zero, default=1.0, metavar="SECONDS", help="(default: 1)")
+    group.add_argument("--rounds", type=_count, default=3, help="of all configurations (default: 3)")
+    group.add_argument(
+        "--budget",
+        type=_positive,
+        metavar="SECONDS",
+        help="of all together: rounds get shorter, 1 s at least (preset classes without --seconds: 150)",
+    )
+    group.add_argument("--think", type=_range, default=(5.0, 15.0), metavar="LOW,HIGH", help="of users (default: 5,15)")
+    group.add_argument("--hatch", type=_positive, default=10.0, metavar="SECONDS", help="in which all users come")
+    group.add_argument("--cores", metavar="0,2-3", help="where servers run (default: all but a quarter)")
+    group.add_argument("--load-cores", metavar="1", help="where the load generator runs (default: the other ones)")
+    group.add_argument(
+        "--db", metavar="DSN", help="a PostgreSQL: its connections are counted meanwhile (needs psycopg)"
+    )
+
+
+def _add_tls(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--tls", action="store_true", help="servers speak it, with a certificate made for the run")
+    group.add_argument("--tls-key", choices=("ecdsa", "rsa"), default="ecdsa", help="of the certificate (ecdsa)")
+    group.add_argument("--full-handshakes", action="store_true", help="no connection resumes with a ticket")
+
+
+def _add_locust(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--locustfile", metavar="FILE", help="its users make the load; --path is asked for before it")
+    group.add_argument("--users", type=_count, metavar="N", help="of the locustfile (default: 10)")
+    group.add_argument("--hatch-rate", type=_positive, metavar="N", help="users that come per second (default: all)")
+    group.add_argument("--locust-processes", type=_count, metavar="N", help="(default: one for each of --load-cores)")
+    group.add_argument("--locust-master", metavar="HOST[:PORT]", help="locust's workers come there, of other machines")
+    group.add_argument("--expect-workers", type=_count, metavar="N", help="of them, which are waited for")
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        found = tuple(int(word) for word in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected numbers such as 10,100,1000, and not {text!r}") from None
+    if min(found) < 1:
+        raise argparse.ArgumentTypeError(f"expected numbers from 1 on, and not {text!r}")
+    return found
+
+
+def _field(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not name.strip():
+        raise argparse.ArgumentTypeError(f"expected 'Name: value', and not {text!r}")
+    return name.strip(), value.strip()
+
+
+def _range(text: str) -> tuple[float, float]:
+    try:
+        low, high = (float(word) for word in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected two numbers such as 5,15, and not {text!r}") from None
+    if not 0 <= low <= high:
+        raise argparse.ArgumentTypeError(f"expected the lower one first, and not {text!r}")
+    return low, high
+
+
+def _positive(text: str) -> float:
+    value = _positive_or_zero(text)
+    if value == 0:
+        raise argparse.ArgumentTypeError("expected a number above 0")
+    return value
+
+
+def _positive_or_zero(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a number, and not {text!r}") from None
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number from 0 on, and not {text!r}")
+    return value
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1 on, and not {text!r}")
+    return int(text)

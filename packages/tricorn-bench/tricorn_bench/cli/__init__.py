@@ -1,0 +1,1 @@
+"""The command lines of `tricorn bench` and `tricorn load`."""

@@ -1,0 +1,151 @@
+"""The report in words: hey's sections, and what hey has no words for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tricorn_bench.load.histogram import Histogram
+from tricorn_bench.load.result import Result
+
+PERCENTAGES = (10, 25, 50, 75, 90, 95, 99)
+BUSY = 0.9
+_BARS, _WIDTH = 10, 40
+_ERRORS = {
+    "connect": "no connection could be made",
+    "timeout": "no complete answer in time",
+    "closed": "the server closed the connection before its answer was complete",
+    "malformed": "what came is no HTTP response",
+    "redirects": "stopped after 10 redirects",
+    "ports": "no local port was free: wait a minute, or keep connections alive",
+    "echo": "the WebSocket failed, or its echo was another message",
+    "certificate": "the certificate of the server was refused",
+    "alert": "the server refused with an alert of TLS",
+    "handshake": "the handshake of TLS was not complete in time",
+    "tls": "what came is no TLS",
+}
+
+
+def text(result: Result) -> str:
+    """All of it, as `tricorn load` prints it."""
+    sections = [_summary(result)]
+    if result.answered:
+        sections += [_bars(result), _distribution(result), _statuses(result)]
+    if result.errors:
+        sections.append(_errors(result))
+    if result.tls is not None:
+        sections.append(_tls(result.tls))
+    sections.append(_generator(result))
+    return "\n".join(sections)
+
+
+def warnings(result: Result) -> Iterator[str]:
+    """What makes the figures doubtful."""
+    generator = result.generator
+    if generator["bottleneck"] and generator["busy_share"] > BUSY:
+        yield (
+            f"the generator was the bottleneck: it ran, or waited for a processor, {generator['busy_share']:.0%} of "
+            "the time. The server may be faster than this. Give it more threads (--cpus 2) and a free processor."
+        )
+    elif generator["bottleneck"]:
+        yield (
+            f"the generator came late: of a hundred events one waited {generator['send_lag_p99'] * 1e3:.1f} ms for it, "
+            "which is part of the latencies above. Other processes took its processor."
+        )
+    if result["unsent"]:
+        yield f"{result['unsent']} requests were due and never sent: all connections were busy. More of them: -c."
+    if result["unanswered"]:
+        yield f"{result['unanswered']} requests were under way at the end and are not in these figures."
+
+
+def _summary(result: Result) -> str:
+    latency = result.latency
+    lines = ["", "Summary:", f"  Total:\t{result.seconds:.4f} secs"]
+    if latency:
+        lines += [
+            f"  Slowest:\t{latency['max']:.4f} secs",
+            f"  Fastest:\t{latency['min']:.4f} secs",
+            f"  Average:\t{latency['mean']:.4f} secs",
+        ]
+    lines += [f"  Requests/sec:\t{result.rate:.4f}", "  "]
+    body = result["bytes"]["body"]
+    if body and result.answered:
+        lines += [f"  Total data:\t{body} bytes", f"  Size/request:\t{body // result.answered} bytes"]
+    for name, what in (
+        ("late", "sent more than a millisecond after they were due"),
+        ("unsent", "due and never sent"),
+        ("unanswered", "without an answer at the end"),
+        ("redirected", "redirects followed"),
+        ("retried", "sent again on another connection"),
+    ):
+        if result[name]:
+            lines.append(f"  {name.capitalize()}:\t{result[name]} {what}")
+    return "\n".join([*lines, ""])
+
+
+def _bars(result: Result) -> str:
+    fastest, slowest = result.latency["min"], result.latency["max"]
+    marks = [fastest + (slowest - fastest) * step / _BARS for step in range(_BARS + 1)]
+    counts = bars(result.histogram, marks)
+    most = max(counts)
+    rows = (
+        f"  {mark:.3f} [{count}]\t|{'■' * ((count * _WIDTH + most // 2) // most)}"
+        for mark, count in zip(marks, counts, strict=True)
+    )
+    return "\n".join(["Response time histogram:", *rows, "", ""])
+
+
+def bars(histogram: Histogram, marks: list[float]) -> list[int]:
+    """How many latencies lie above the mark before and not above this one; all that are above the last one, too."""
+    counts = [0] * len(marks)
+    place = 0
+    for bucket in histogram.buckets():
+        while place < len(marks) - 1 and bucket.end > marks[place] * ROUNDED:
+            place += 1
+        counts[place] += bucket.number
+    return counts
+
+
+ROUNDED = 1.0005
+"""Half a bucket: the end of the bucket of a latency lies above the latency itself."""
+
+
+def _distribution(result: Result) -> str:
+    highest = result.latency["max"]
+    rows = (
+        f"  {percentage}% in {min(result.histogram.percentile(percentage), highest):.4f} secs"
+        for percentage in PERCENTAGES
+    )
+    return "\n".join(["Latency distribution:", *rows, ""])
+
+
+def _statuses(result: Result) -> str:
+    rows = (f"  [{status}]\t{count} responses" for status, count in sorted(result.statuses.items()))
+    return "\n".join(["Status code distribution:", *rows, ""])
+
+
+def _errors(result: Result) -> str:
+    rows = (f"  [{count}]\t{_ERRORS.get(kind, kind)}" for kind, count in result.errors.items())
+    return "\n".join(["Error distribution:", *rows, ""])
+
+
+def _tls(tls: Mapping[str, Any]) -> str:
+    lines = ["TLS:"]
+    for name in ("full", "resumed"):
+        count, latency = tls[name]["count"], tls[name]["latency"]
+        took = f", p50 {latency['p50'] * 1e3:.2f} ms, p99 {latency['p99'] * 1e3:.2f} ms" if latency else ""
+        lines.append(f"  {name.capitalize()}:\t{count} handshakes{took}")
+    for title, name in (("Version", "versions"), ("Suite", "suites"), ("Group", "groups")):
+        agreed = ", ".join(f"{what} ({count})" if len(tls[name]) > 1 else what for what, count in tls[name].items())
+        if agreed:
+            lines.append(f"  {title}:\t{agreed}")
+    lines += [f"  [{count}]\t{reason}" for reason, count in tls["reasons"].items()]
+    return "\n".join([*lines, ""])
+
+
+def _generator(result: Result) -> str:
+    generator = result.generator
+    cpu, done = generator["cpu_seconds"], result.answered + result.failed
+    each = f", {cpu / done * 1e6:.1f} µs each" if done else ""
+    share = f"{generator['cpu_share']:.0%} of {'a' if generator['threads'] == 1 else 'the busiest'} processor"
+    return f"Generator:\n  CPU:\t{cpu:.4f} secs{each}, {share}\n"
