@@ -26,10 +26,11 @@ MAX_FILE = 500
 MAX_FUNCTION = 70
 MAX_FIELDS = 15
 SOURCES = ("crates/", "python/", "packages/", "scripts/", "benches/", "fuzz/", "examples/")
-CORE = "workers/native.py", "gateway/", "doctor/engine.py", "log/atoms.py", "metrics/scoreboard.py"
+CORE = "workers/native.py", "gateway/", "log/atoms.py", "metrics/scoreboard.py"
 CORE_USERS = (
     *(f"python/tricorn/{path}" for path in CORE),
     "packages/tricorn-bench/tricorn_bench/load/engine.py",
+    "packages/tricorn-tools/tricorn_tools/doctor/engine.py",
 )
 ARBITER = "python/tricorn/arbiter/"
 PATCHED = {"os", "select", "signal", "socket", "time"}

@@ -138,7 +138,7 @@ def load(plan: bytes, tick: Callable[[bytes], bool] | None = None) -> bytes:
     """
 
 def doctor_look(pid: int, seconds: float) -> bytes:
-    """What the threads of a process do within so many seconds, as JSON; see `tricorn.doctor`.
+    """What the threads of a process do within so many seconds, as JSON; see `tricorn_tools.doctor`.
 
     Raises `ProcessLookupError`, `PermissionError`, or `ValueError` for a process without an interpreter, each with a
     sentence.

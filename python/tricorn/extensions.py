@@ -37,7 +37,7 @@ GREEN = Distribution("tricorn-green", "tricorn-green")
 GEVENT = Distribution("tricorn-green", "'tricorn[gevent]'")
 EVENTLET = Distribution("tricorn-green", "'tricorn[eventlet]'")
 BENCH = Distribution("tricorn-bench", "'tricorn[bench]'")
-TOOLS = Distribution("tricorn", "'tricorn[tools]'")
+TOOLS = Distribution("tricorn-tools", "'tricorn[tools]'")
 
 OWN: dict[str, dict[str, Distribution]] = {
     COMMANDS: {

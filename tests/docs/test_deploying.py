@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tricorn.cli.init.command import KINDS
 from tricorn.config.load import Sources
+from tricorn_tools.init.command import KINDS
 
 from scripts.render_deploying import PAGES as PAGES_OF_INIT
 from scripts.render_deploying import render

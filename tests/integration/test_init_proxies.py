@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tricorn.cli.init.haproxy import EVERY
+from tricorn_tools.init.haproxy import EVERY
 from websockets.sync.client import connect
 
 from tests.harness import REFERENCE, Load, Site, Wire, until

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tricorn.control.client import Control, Refused
-from tricorn.doctor.profile.analysis import Owner, Report, analyse
+from tricorn_tools.doctor.profile.analysis import Owner, Report, analyse
 
 from tests.harness import Site, until
 from tests.harness.classes import each

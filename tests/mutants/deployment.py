@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.fault import Fault
 
-INIT = "python/tricorn/cli/init"
+INIT = "packages/tricorn-tools/tricorn_tools/init"
 
 DEPLOYMENT = (
     Fault(
@@ -13,7 +13,7 @@ DEPLOYMENT = (
         f"{INIT}/service.py",
         "math.ceil(self.config.drain_delay + self.config.graceful_timeout)",
         "math.ceil(self.config.graceful_timeout)",
-        ("tests/unit/cli/test_init_files.py",),
+        ("tests/unit/tricorn_tools/init/test_init_files.py",),
     ),
     Fault(
         "files_replaced",
@@ -21,7 +21,7 @@ DEPLOYMENT = (
         f"{INIT}/command.py",
         "if there and not force:",
         "if False:",
-        ("tests/unit/cli/test_init_command.py",),
+        ("tests/unit/tricorn_tools/init/test_init_command.py",),
     ),
     Fault(
         "secrets_in_files",
@@ -29,7 +29,7 @@ DEPLOYMENT = (
         f"{INIT}/request.py",
         " if setting.name != SECRET}",
         "}",
-        ("tests/unit/cli/test_init_command.py",),
+        ("tests/unit/tricorn_tools/init/test_init_command.py",),
     ),
     Fault(
         "clients_as_proxies",

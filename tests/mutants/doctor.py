@@ -9,7 +9,7 @@ SRC = f"{CRATE}/src"
 ROOM = "tests/integration/doctor"
 OFFLOADING = "packages/tricorn-green/tricorn_green/offload"
 CURES = "packages/tricorn-green/tricorn_green/cures"
-CHECK = "python/tricorn/doctor/check"
+CHECK = "packages/tricorn-tools/tricorn_tools/doctor/check"
 IO = "crates/tricorn-io"
 STALLS = f"{IO}/src/monitor/stalls"
 HEALING = "tests/integration/drivers/test_healing.py"
@@ -182,7 +182,7 @@ DOCTOR = (
         f"{CHECK}/report.py",
         "finding.severity is not Severity.NOTE",
         "True",
-        ("tests/unit/doctor/check/test_report.py",),
+        ("tests/unit/tricorn_tools/doctor/check/test_report.py",),
     ),
     Fault(
         "quota_of_the_groups_above",

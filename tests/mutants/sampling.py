@@ -15,8 +15,8 @@ PENDING = "python/tricorn/arbiter/policy/pending.py"
 ASKED = "tests/unit/arbiter/policy/test_operator.py"
 IN_CLASSES = "tests/integration/test_slow_requests.py"
 PROFILED = "tests/integration/test_profile.py"
-ANALYSIS = "python/tricorn/doctor/slow/analysis.py"
-ANALYSED = "tests/unit/doctor/slow/test_analysis.py"
+ANALYSIS = "packages/tricorn-tools/tricorn_tools/doctor/slow/analysis.py"
+ANALYSED = "tests/unit/tricorn_tools/doctor/slow/test_analysis.py"
 
 SLOW_REQUESTS = (
     Fault(
@@ -256,9 +256,9 @@ SLOW_REQUESTS = (
     Fault(
         "recursion_counts_once",
         "a function that calls itself has its time once",
-        "python/tricorn/doctor/profile/analysis.py",
+        "packages/tricorn-tools/tricorn_tools/doctor/profile/analysis.py",
         "for key in {(frame.file, frame.function) for frame in stack}:",
         "for key in [(frame.file, frame.function) for frame in stack]:",
-        ("tests/unit/doctor/profile/test_analysis.py -k function_has_time",),
+        ("tests/unit/tricorn_tools/doctor/profile/test_analysis.py -k function_has_time",),
     ),
 )

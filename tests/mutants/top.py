@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.mutants.fault import Fault
 
-SOURCE = "python/tricorn/top"
-UNIT = "tests/unit/top"
+SOURCE = "packages/tricorn-tools/tricorn_tools/top"
+UNIT = "tests/unit/tricorn_tools/top"
 
 LIVE_VIEW = (
     Fault(

@@ -56,7 +56,7 @@ WORKERS = (
         "packages/tricorn-tools/tricorn_tools/init/nginx.py",
         "    if PLAIN.fullmatch(text):",
         "    if text:",
-        ("tests/unit/cli/test_init_files.py",),
+        ("tests/unit/tricorn_tools/init/test_init_files.py",),
     ),
     Fault(
         "post_fork_as_root",
@@ -396,6 +396,6 @@ WORKERS = (
         "packages/tricorn-bench/tricorn_bench/bench/spread.py",
         "self.rounds < 2 or",
         "False or",
-        ("tests/unit/bench",),
+        ("tests/unit/tricorn_bench/bench",),
     ),
 )

@@ -13,7 +13,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
-from tricorn.doctor import engine
+from tricorn_tools.doctor import engine
 
 from tests.harness import until
 from tests.harness.deadline import PATIENCE

@@ -1,0 +1,1 @@
+"""Tools around the server: `tricorn top`, `doctor`, `init` and `dev-cert`."""

@@ -1,0 +1,1 @@
+"""The command lines of `tricorn top`, `doctor` and `dev-cert`."""

@@ -1,0 +1,107 @@
+"""`tricorn doctor check APP`: the application is loaded as a worker would load it, and looked at without load."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from typing import Any
+
+from tricorn import compat
+from tricorn.cli import inspection
+from tricorn.compat.assigned import FileSources
+from tricorn.errors import ExitCode, TricornError
+from tricorn_tools.doctor import check
+from tricorn_tools.doctor.check import report
+from tricorn_tools.doctor.check.finding import Finding, Severity
+from tricorn_tools.doctor.check.scene import Scene, Threads
+
+HELP = """\
+usage: tricorn doctor check [--json] [--connect] [settings...] APP
+
+Loads the application as a worker would, and says what will hold up its requests: libraries that block this worker
+class, modules that are imported too early, connections of databases, descriptors, processors, threads that a fork
+leaves behind. Nothing is bound and no worker is started.
+
+  --json       the findings as JSON
+  --connect    connect to the databases that are found, and ask them for their limits
+
+All settings are those of `tricorn` itself: flags, variables, configuration files (`tricorn --help`).
+Exit status: 0 if nothing but notes was found, 1 if there is a warning or an error, 2 for flags that are none.
+"""
+
+
+def main(words: Sequence[str]) -> int:
+    if {"-h", "--help"} & set(words):
+        print(HELP, end="")
+        return 0
+    own = {word for word in words if word in ("--json", "--connect")}
+    as_json = "--json" in own
+    compat.install()
+    uri: str | None = None
+    try:
+        with redirect_stdout(sys.stderr):  # what the application prints is no part of the report
+            loaded = FileSources.here([word for word in words if word not in own]).load()
+            for warning in loaded.warnings:
+                print(f"Warning: {warning}", file=sys.stderr)
+            uri = loaded.config.wsgi_app or ""
+            scene = _scene(loaded.config)
+            findings = check.examine(scene, connect="--connect" in own)
+    except TricornError as error:
+        return _failed(str(error), error.report, as_json=as_json)
+    except (Exception, SystemExit) as error:
+        if uri is None:
+            raise  # argparse's; nothing of the application has run
+        text = f"The application cannot be loaded: {type(error).__name__}: {error}"
+        loading, application = error, uri
+        return _failed(text, lambda: inspection.report(loading, application), as_json=as_json)
+    if as_json:
+        print(json.dumps(report.as_json(scene, findings), indent=2))
+    else:
+        print(report.text(scene, findings))
+    return _end(report.status(findings))
+
+
+def _scene(config: Any) -> Scene:
+    collector = _Collector()
+    threads = Threads()
+    inspected = inspection.load(config, collector)
+    return Scene(inspected.config, inspected.worker_class, tuple(collector.said), threads.new())
+
+
+class _Collector:
+    """In the place of a log: warnings are findings."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def debug(self, message: str, *args: object) -> None:
+        """Nothing to tell."""
+
+    info = debug
+
+    def warning(self, message: str, *args: object) -> None:
+        text = message % args
+        if text not in self.said:
+            self.said.append(text)
+
+
+def _failed(text: str, tell: Callable[[], object], *, as_json: bool) -> int:
+    if as_json:
+        finding = Finding("application", Severity.ERROR, text, "tricorn --check-config shows where it comes from.")
+        print(json.dumps(report.failure(finding), indent=2))
+    else:
+        tell()
+    return _end(ExitCode.CONFIG)
+
+
+def _end(status: int) -> int:
+    """Threads of the application's must not keep the process from ending."""
+    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    return status

@@ -1,0 +1,133 @@
+"""`tricorn top`: a running server on the terminal, or as a table or JSON for programs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import NoReturn
+
+from tricorn.control.client import Control, ControlError, NoAnswer, find
+from tricorn_tools.top import as_json, change, screen
+from tricorn_tools.top.keys import Desk
+from tricorn_tools.top.loop import Live
+from tricorn_tools.top.screen import Scene
+from tricorn_tools.top.source import Source
+
+NO_SERVER, NO_ANSWER, INTERRUPTED = 3, 4, 130
+"""Exit statuses, beside 0 and argparse's 2."""
+
+MOST_DELAY = 240
+"""A control socket closes the connection of a client that has not asked for 300 s."""
+
+TIMEOUT = 2.0
+"""Seconds that an answer may take. Keys wait meanwhile."""
+
+DESCRIPTION = """\
+Shows what a running server does: requests, times, queue and memory of each worker, and the requests that take long.
+Without a terminal, or with TERM=dumb, it prints a table each interval."""
+
+
+def main(words: Sequence[str]) -> int:
+    given = parser().parse_args(words)
+
+    def connect() -> Source:
+        return Source(Control.connect(find(given.socket, given.name), TIMEOUT))
+
+    try:
+        source = connect()
+        try:
+            if given.json or given.once or not _is_screen():
+                return _print(source, given)
+            return _show(connect, source, given)
+        finally:
+            source.close()
+    except NoAnswer as error:
+        return _failed(error, NO_ANSWER)
+    except ControlError as error:
+        return _failed(error, NO_SERVER)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # who reads it has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    flags = argparse.ArgumentParser("tricorn top", description=DESCRIPTION, allow_abbrev=False)
+    flags.add_argument("-s", "--socket", metavar="SOCKET", help="the control socket of the server")
+    flags.add_argument("-n", "--name", metavar="NAME", help="the server with this proc_name")
+    flags.add_argument(
+        "-d", "--delay", metavar="S", type=_seconds, default=1.0, help="seconds between two looks (default: 1)"
+    )
+    flags.add_argument("--once", action="store_true", help="print what happened within one interval, and end")
+    flags.add_argument("--json", action="store_true", help="print a line of JSON for each interval")
+    flags.add_argument(
+        "--routes", action="store_true", help="begin with the routes; a table and JSON have them with this only"
+    )
+    flags.add_argument("--read-only", action="store_true", help="no key changes anything")
+    return flags
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0.1 <= seconds <= MOST_DELAY:
+        raise argparse.ArgumentTypeError(f"expected seconds from 0.1 to {MOST_DELAY}, got {text!r}")
+    return seconds
+
+
+def _is_screen() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in ("", "dumb")
+
+
+def _show(connect: Callable[[], Source], source: Source, given: argparse.Namespace) -> int:
+    try:
+        import curses  # some builds of Python have none
+
+        from tricorn_tools.top import terminal
+    except ImportError:
+        return _print(source, given)
+    signal.signal(signal.SIGTERM, _leave)  # the terminal is to be given back
+    live = Live(connect, source, given.delay, Desk(is_read_only=given.read_only, shows_routes=given.routes))
+    try:
+        return terminal.run(live.run)
+    except curses.error as error:
+        print(f"A table is printed: the terminal {os.environ.get('TERM')!r} cannot be used ({error}).", file=sys.stderr)
+        return _print(source, given)
+
+
+def _leave(number: int, _: FrameType | None) -> NoReturn:
+    sys.exit(128 + number)
+
+
+def _print(source: Source, given: argparse.Namespace) -> int:
+    """A first look to compare with, then one each interval."""
+    width = os.get_terminal_size().columns if sys.stdout.isatty() else None
+    before = source.look(routes=given.routes)
+    while True:
+        time.sleep(given.delay)
+        look = source.look(routes=given.routes)
+        changes = change.between(before, look)
+        before = look
+        if given.json:
+            print(json.dumps(as_json.of(look, changes, time.time())), flush=True)
+        else:
+            print("\n".join(screen.plain(Scene(look, changes, Desk(shows_routes=given.routes)), width)), flush=True)
+        if given.once:
+            return 0
+        if not given.json:
+            print(flush=True)
+
+
+def _failed(error: ControlError, status: int) -> int:
+    print(f"Error: {error}", file=sys.stderr)
+    return status

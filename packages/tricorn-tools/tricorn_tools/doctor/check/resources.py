@@ -1,0 +1,95 @@
+"""Workers against processors, connections against descriptors."""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+from collections.abc import Iterator
+
+from tricorn import cgroup
+from tricorn.arbiter.environment import MOST_FILES
+from tricorn.record import Record
+from tricorn_tools.doctor.check.finding import Finding, Severity
+from tricorn_tools.doctor.check.scene import Scene
+
+RESERVE = 64
+"""Descriptors that a worker has besides its connections: libraries, logs, pipes."""
+
+
+class Machine(Record):
+    counted: int
+    """What os.cpu_count() says, and libraries believe."""
+    cores: int
+    """Those that the process may run on."""
+    quota: float | None
+    """Of its cgroup."""
+    files: int
+    """Descriptors that a process may have, once the server has raised the soft limit."""
+
+    @classmethod
+    def here(cls) -> Machine:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        files = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+        return cls(os.cpu_count() or 1, cgroup.cores(), cgroup.cpu_quota(), files)
+
+    @property
+    def processors(self) -> float:
+        return min(self.cores, self.quota or math.inf)
+
+
+def examine(scene: Scene, machine: Machine | None = None) -> Iterator[Finding]:
+    machine = machine or Machine.here()
+    yield from _processors(scene, machine)
+    yield from _files(scene, machine)
+
+
+def _processors(scene: Scene, machine: Machine) -> Iterator[Finding]:
+    processors, workers = machine.processors, scene.config.workers
+    why = ""
+    if processors < machine.counted:
+        why = f" (of {machine.counted}{', by the quota of its cgroup' if machine.quota == processors else ''})"
+    if processors < machine.counted:
+        yield Finding(
+            "processors",
+            Severity.NOTE,
+            f"The server may use {processors:g} processors{why}, while os.cpu_count() says {machine.counted}: "
+            "libraries that make a thread for each, and formulas in configuration files, count too many.",
+            "workers = auto; a number for OMP_NUM_THREADS; from Python 3.13 on PYTHON_CPU_COUNT.",
+        )
+    most = 2 * math.ceil(processors) + 1
+    if workers > most:
+        yield Finding(
+            "processors",
+            Severity.WARNING,
+            f"{workers} workers (from {scene.config.origin('workers')}) share {processors:g} processors{why}: more "
+            "than run at once cost memory, connections of databases and changes of context.",
+            _fewer(scene, math.ceil(processors)),
+        )
+
+
+def _fewer(scene: Scene, processors: int) -> str:
+    if scene.is_green or scene.is_loop:
+        return f"{processors} workers use all of them, since one runs many requests. Measure with tricorn bench."
+    most = 2 * processors + 1
+    return f"Up to {most} workers; for requests that wait, threads (-k gthread --threads). Measure with tricorn bench."
+
+
+def _files(scene: Scene, machine: Machine) -> Iterator[Finding]:
+    if not (scene.is_green or scene.is_loop or scene.alias == "gthread"):
+        return
+    clients = max(scene.at_once, scene.config.max_connections)
+    if clients + RESERVE > machine.files:
+        severity, what = Severity.ERROR, "cannot hold them all"
+    elif clients + scene.at_once + RESERVE > machine.files:
+        severity, what = Severity.WARNING, "is left without descriptors when each of them opens a connection, too"
+    else:
+        return
+    yield Finding(
+        "descriptors",
+        severity,
+        f"A worker may have {machine.files} open files (ulimit -Hn) and {clients} clients at once "
+        f"({'max_connections' if clients > scene.at_once else 'worker_connections'}): it {what}.",
+        f"Raise the limit to {2 * clients + RESERVE} (LimitNOFILE= of systemd, --ulimit nofile= of docker), or lower "
+        "the setting.",
+    )

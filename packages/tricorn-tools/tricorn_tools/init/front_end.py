@@ -1,0 +1,165 @@
+"""What a proxy in front has to know of the server, whichever proxy it is."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+from collections.abc import Iterator
+
+from tricorn.config.addresses import TcpAddress, UnixAddress
+from tricorn.errors import ConfigError
+from tricorn.record import Record
+from tricorn_tools.init.service import Service, is_loopback
+
+HOUR = 3600
+SHORT_KEEPALIVE = 5
+"""Seconds: a proxy whose connections last shorter opens one for nearly every request."""
+
+ADVISED_KEEPALIVE = 75
+"""That of nginx's own clients."""
+
+LATE = 5
+"""Seconds that the proxy waits longer than the server, whose answer says more."""
+
+
+OTHERS_WRITE = 0o002
+"""A umask with this bit leaves a socket to its owner and its group: connect(2) asks for the right to write."""
+
+
+class Choices(Record):
+    listen: str = "80"
+    server_name: str = "_"
+    hosts: tuple[str, ...] = ()
+    """Machines that run the server, by names or addresses; none: this one."""
+
+
+def upstream(service: Service) -> TcpAddress | UnixAddress:
+    """Where the proxy finds the server: a unix socket if there is one. Raises ConfigError."""
+    plain = service.in_the_clear
+    if service.addresses and not plain:
+        raise ConfigError(
+            f"A proxy speaks to the server in the clear, and every address speaks TLS: {service.says('bind')}. Give "
+            "one with http:// or http+unix: for it, as in -b http://127.0.0.1:8000."
+        )
+    if sockets := [address for address in service.sockets if address in plain]:
+        return sockets[0]
+    tcp = [address for address in service.tcp if address in plain]
+    if not tcp:
+        raise ConfigError(
+            f"A proxy needs an address to connect to: {service.says('bind')}. Expected HOST:PORT or unix:PATH; give "
+            "with -b the one on which the server will listen."
+        )
+    return local(tcp[0])
+
+
+def upstreams(service: Service, choices: Choices) -> list[TcpAddress | UnixAddress]:
+    """Where the proxy finds the servers: the same port on each host. Raises ConfigError."""
+    one = upstream(service)
+    if not choices.hosts:
+        return [one]
+    reachable = [address for address in service.reachable if address in service.in_the_clear]
+    if isinstance(one, UnixAddress) or not reachable:
+        raise ConfigError(
+            f"--hosts needs an address that other machines reach: {service.says('bind')}. Expected 0.0.0.0:PORT; give "
+            "with -b the one on which the servers will listen."
+        )
+    if service.admin and all(map(is_loopback, service.admin)):
+        raise ConfigError(
+            f"--hosts needs a readiness path that other machines reach: {service.says('admin_bind')}. Expected "
+            "0.0.0.0:PORT; give it with --admin-bind."
+        )
+    return [TcpAddress(host, reachable[0].port) for host in choices.hosts]
+
+
+def checked(text: str) -> str:
+    """A word for a file of the proxy, which no quoting lets have a line end. Raises ConfigError."""
+    if not text.isprintable():
+        raise ConfigError(f"The proxy's configuration cannot have the control characters in {text!r}.")
+    return text
+
+
+def local(address: TcpAddress) -> TcpAddress:
+    """As a proxy on this machine connects to it."""
+    hosts = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+    return TcpAddress(hosts.get(address.host, address.host), address.port)
+
+
+def read_timeout(service: Service) -> int:
+    """Seconds for which the proxy waits for an answer."""
+    config = service.config
+    work = config.request_timeout or config.timeout
+    return math.ceil(config.queue_timeout + work) + LATE if config.queue_timeout and work else HOUR
+
+
+def why_read_timeout(service: Service) -> str:
+    work = "request_timeout" if service.config.request_timeout else "timeout"
+    return f"{service.says('queue_timeout', work)}, and {LATE}: the server answers before."
+
+
+def idle(service: Service) -> int:
+    """Seconds for which the proxy keeps an idle connection: less than the server. 0: not at all."""
+    return max(0, math.floor(service.config.keepalive) - 1)
+
+
+def spoofable(service: Service) -> list[str]:
+    """Header fields by which a client could pretend to be a proxy, beside those that the proxy sets."""
+    known = [name for name in service.config.secure_scheme_headers if name != "X-FORWARDED-PROTO"]
+    return [name.title() for name in sorted({*known, "FORWARDED", "X-FORWARDED-BY"})]
+
+
+def trust(service: Service) -> str:
+    """Why the server believes what the proxy says."""
+    if isinstance(upstream(service), UnixAddress):
+        return "The server believes peers on its unix socket."
+    return f"The server believes its peers in {service.says('forwarded_allow_ips')}."
+
+
+def notes(service: Service, proxy: str, choices: Choices) -> Iterator[str]:
+    """Settings of the server that do not suit a proxy."""
+    config, address = service.config, upstream(service)
+    if choices.hosts:
+        yield (
+            f"The address from which {proxy} connects must be in {service.says('forwarded_allow_ips')}, and may ask by "
+            f"{service.says('admin_allow')}."
+        )
+    elif isinstance(address, TcpAddress):
+        if not _believes(config.forwarded_allow_ips, address.host):
+            yield (
+                f"The server does not believe what {proxy} says of clients: {service.says('forwarded_allow_ips')}. "
+                f"Add the address from which {proxy} connects."
+            )
+        elif service.reachable:
+            yield (
+                f"If {proxy} is on another machine, its address must be in {service.says('forwarded_allow_ips')}, and "
+                "the server's in this file."
+            )
+    elif config.umask & OTHERS_WRITE and not service.is_set("group"):
+        yield (
+            f"{proxy} must be able to write to the socket, or answers 502: with {service.says('umask')} only its owner "
+            f"and its group can. Set group to that of {proxy} (www-data on Debian), or run both as one user."
+        )
+    if config.keepalive < SHORT_KEEPALIVE:
+        yield (
+            f"Connections between {proxy} and the server are short-lived: {service.says('keepalive')}. Behind a proxy, "
+            f"keepalive = {ADVISED_KEEPALIVE} saves a connection for most requests."
+        )
+    if "X-FORWARDED-PROTO" not in config.secure_scheme_headers and not config.trusted_proxy_headers:
+        yield f"The server does not read X-Forwarded-Proto, which {proxy} sets: secure_scheme_headers has other names."
+    if "forwarded" in config.trusted_proxy_headers:
+        yield f"{proxy} sets X-Forwarded-…, not Forwarded: {service.says('trusted_proxy_headers')}. Name those instead."
+    if not config.trusted_proxy_headers:
+        yield (
+            "WSGI applications find the proxy's address in REMOTE_ADDR. For the client's: trusted_proxy_headers = "
+            '"x-forwarded-for,x-forwarded-proto,x-forwarded-host"'
+        )
+
+
+def _believes(allowed: str, host: str) -> bool:
+    """Whether a peer that connects from the address to which it connects, as on one machine, is believed."""
+    if allowed == "*":
+        return True
+    try:
+        address = ipaddress.ip_address("127.0.0.1" if host.lower() == "localhost" else host)
+    except ValueError:
+        return True  # a name: which address it has is found out by a resolver
+    return any(address in ipaddress.ip_network(part) for part in allowed.split(",") if part)

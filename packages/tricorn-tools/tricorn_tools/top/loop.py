@@ -1,0 +1,148 @@
+"""The screen kept up to date, and keys obeyed, until the person at the keyboard has seen enough."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from tricorn.control.client import ControlError, NoAnswer, Refused
+from tricorn.record import replace
+from tricorn_tools.top import change, keys, screen
+from tricorn_tools.top.keys import Ask, Desk, Quit, Rows
+from tricorn_tools.top.look import Look, harmless
+from tricorn_tools.top.screen import Line, Scene
+from tricorn_tools.top.source import Source
+
+FIRST = 0.3
+"""Seconds between the first two looks, before which there are no rates."""
+
+
+MOST_LINE = 400
+"""Characters of a line of a stack."""
+
+
+class Screen(Protocol):
+    def size(self) -> tuple[int, int]: ...
+    def draw(self, lines: Sequence[Line]) -> None: ...
+    def key(self, seconds: float) -> str | None: ...
+
+
+class Live:
+    """A server that is looked at once an interval. It may end meanwhile, and another take its place."""
+
+    def __init__(self, connect: Callable[[], Source], source: Source, interval: float, desk: Desk) -> None:
+        self._connect = connect
+        self._source: Source | None = source
+        self._interval = interval
+        self._desk = desk
+        self._before: Look | None = None
+        self.scene: Scene | None = None
+
+    def run(self, terminal: Screen, clock: Callable[[], float] = time.monotonic) -> int:
+        due, wait = clock(), min(self._interval, FIRST)
+        while True:
+            if clock() >= due:
+                due, wait = clock() + wait, self._interval
+                self.look()
+            self.draw(terminal)
+            key = terminal.key(max(due - clock(), 0.0))
+            if key is not None and not self.press(key):
+                return 0
+
+    def look(self) -> None:
+        try:
+            if self._source is None:
+                self._source, self._before = self._connect(), None
+                self._say("connected again")
+            look = self._source.look(routes=self._desk.shows_routes)
+        except ControlError as error:
+            self._lost(error)
+            return
+        changes = change.between(self._before, look)
+        self._before = look
+        self.scene = Scene(look, changes, self._desk)
+        if changes.happened:
+            self._say("; ".join(changes.happened))
+
+    def draw(self, terminal: Screen) -> None:
+        if self.scene is not None:
+            self.scene = replace(self.scene, desk=self._desk)
+            terminal.draw(screen.render(self.scene, *terminal.size()))
+        else:
+            terminal.draw([(screen.Span(self._desk.message or "waiting for the server"),)])
+
+    def press(self, key: str) -> bool:
+        """Whether to go on."""
+        rows = screen.rows_of(self.scene) if self.scene else Rows((), ())
+        had_routes = self._desk.shows_routes
+        self._desk, action = keys.press(self._desk, key, rows)
+        if self._desk.shows_routes and not had_routes:
+            self.look()  # they were not asked for before
+        match action:
+            case Quit():
+                return False
+            case Ask():
+                self._ask(action)
+        return True
+
+    def _ask(self, ask: Ask) -> None:
+        if self._source is None:
+            self._say("there is no server to be asked", is_bad=True)
+            return
+        try:
+            answer = self._source.ask(ask.word, ask.arguments)
+        except Refused as refusal:
+            reason = "this server does not know the word" if refusal.kind == "unknown" else harmless(refusal)
+            self._say(f"{ask.word}: {reason}", is_bad=True)
+        except ControlError as error:
+            self._lost(error)
+        else:
+            if ask.word == "stacks":
+                self._desk = replace(self._desk, pane=stacks(answer), scroll=0)
+            else:
+                self._say(f"{ask.word}: {harmless(outcome(ask.word, answer), MOST_LINE)}")
+
+    def _lost(self, error: ControlError) -> None:
+        """A connection without an answer may still get one later: that is another one's by then."""
+        if self._source is not None:
+            self._source.close()
+        self._source = None
+        kept = "" if self.scene is None else " The screen is as it was."
+        hint = "It is asked again." if isinstance(error, NoAnswer) else "It is looked for again."
+        self._say(f"{harmless(error)} {hint}{kept}", is_bad=True)
+
+    def _say(self, sentence: str, *, is_bad: bool = False) -> None:
+        self._desk = replace(self._desk, message=sentence, is_bad=is_bad)
+
+
+def outcome(word: str, answer: dict[str, Any]) -> str:
+    """What came of an action."""
+    match word:
+        case "cancel":
+            return f"the request is told to end. {answer.get('note', '')}".rstrip()
+        case "scale":
+            return f"{answer.get('workers')} workers are wanted, {answer.get('previous')} were before"
+        case "drain":
+            return f"worker with pid {answer.get('pid')} is replaced"
+    return "the new workers boot; the list of workers shows them"
+
+
+def stacks(answer: dict[str, Any]) -> tuple[str, ...]:
+    """The lines of an answer to `stacks`."""
+    lines: list[str] = []
+    for worker in answer["workers"]:
+        is_idle = not (worker["threads"] or worker.get("waiting"))
+        idle = ": nothing of it is in the application" if is_idle else ""
+        lines.append(f"worker {worker['slot']} (pid {worker['pid']}){idle}")
+        lines += [f"  {request['age']:.1f} s  {request['text']}" for request in worker["requests"]]
+        for thread in worker["threads"]:
+            lines.append(f"  {'main thread' if thread['main'] else 'thread'} {thread['name'] or thread['thread']}:")
+            lines += [f"    {frame}" for frame in thread["stack"]]
+        for each in worker.get("waiting") or ():
+            name = each["name"] if each["place"] is None else f"{worker['slot']}.{each['place']} {each['text'] or ''}"
+            lines.append(f"  {each['of']} {name}{', running' if each['running'] else ''}:")
+            lines += [f"    {frame}" for frame in each["stack"]]
+        if worker.get("note"):
+            lines.append(f"  {worker['note']}")
+    return tuple(harmless(line, MOST_LINE) for line in lines)

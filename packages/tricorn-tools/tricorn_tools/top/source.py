@@ -1,0 +1,237 @@
+"""Looks at a running server: asks its control socket for what the arbiter knows, and reads the pages of the workers."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from tricorn.control.client import Pages, Refused, TooLate
+from tricorn.metrics.scoreboard import LedgerReader, PageReader, pages_in_use
+from tricorn_tools.top.look import Counted, Entry, Look, Memory, Page, Request, Route, Server, Worker, harmless
+from tricorn_tools.top.memory import Memories
+
+MOST_REQUESTS = 100
+"""Of each worker: those that run longest."""
+MOST_MEMORY = 1 << 50
+"""Bytes that a process may have."""
+SILENT = "The arbiter does not answer in time. What it says is older; figures are those of the workers' pages"
+UNSEALED = "Percentiles and requests are not shown: "
+BROKEN = "worker {slot}: its page cannot be read ({reason})"
+_CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx")
+
+
+class Control(Protocol):
+    """`tricorn.control.client.Control`."""
+
+    def ask(self, word: str, **arguments: object) -> dict[str, Any]: ...
+    def pages(self) -> Pages: ...
+    def close(self) -> None: ...
+
+
+class Region:
+    """The pages that the server has handed out, and which worker has which."""
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+        self._region = memoryview(pages.region)
+        self._ledger = LedgerReader(pages.ledger)
+        self._by_number = {row.nr: row.page for row in pages.workers}
+
+    def knows(self, number: int) -> bool:
+        return number in self._by_number
+
+    def page_of(self, number: int) -> int | None:
+        page = self._by_number.get(number)
+        return page if isinstance(page, int) and 0 <= page < self._pages.count else None
+
+    def page(self, index: int) -> PageReader:
+        size = self._pages.size
+        return PageReader(self._region[index * size : (index + 1) * size])
+
+    def happened(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """Reloads by result, and workers that have ended by reason."""
+        return self._ledger.reloads(), self._ledger.exits()
+
+    def totals(self) -> Counted:
+        """Only pages that were in use are looked at: shared memory is allocated by its reader, too."""
+        used = min(pages_in_use(self._pages.group), self._pages.count)
+        return Counted.of(self._ledger.totals([self.page(index) for index in range(used)]))
+
+
+class Source:
+    """A server, looked at once an interval. Raises ControlError when it does not answer."""
+
+    def __init__(self, control: Control, memories: Memories | None = None) -> None:
+        self._control = control
+        self._memories = memories or Memories()
+        self._region: Region | None = None
+        self._why_no_pages = ""
+        self._told: tuple[dict[str, Any], list[dict[str, Any]]] = ({}, [])
+        """What the arbiter has said last: of all, and of each worker."""
+
+    def ask(self, word: str, arguments: Mapping[str, object]) -> dict[str, Any]:
+        return self._control.ask(word, **arguments)
+
+    def close(self) -> None:
+        self._control.close()
+
+    def look(self, clock: Callable[[], float] = time.monotonic, *, routes: bool = False) -> Look:
+        """`routes`: with these, which costs the arbiter another answer."""
+        silent = self._ask()
+        if not self._map(self._told[1]):
+            silent = self._ask()
+        status, rows = self._told
+        server = _server(status)
+        memories, missing = self._memories.look(server.pid, [row["pid"] for row in rows])
+        broken: list[str] = []
+        workers = []
+        for row in rows:
+            entry = _entry(row, status, self._region)
+            page = self._page(entry, row, broken)
+            workers.append(Worker(entry, page, memories.get(entry.pid) or _resident(page)))
+        totals = self._region.totals() if self._region else _sum_of(workers)
+        if self._why_no_pages:
+            missing = (UNSEALED + self._why_no_pages, *missing)
+        reloads, exits = self._region.happened() if self._region else ({}, {})
+        told, unknown = self._routes() if routes and not silent else (None, ())
+        sentences = (*silent, *missing, *unknown, *broken)
+        return Look(clock(), server, tuple(workers), totals, sentences, reloads, exits, told)
+
+    def _routes(self) -> tuple[tuple[Route, ...] | None, tuple[str, ...]]:
+        """They, or a sentence that says why not."""
+        try:
+            answer = self._control.ask("routes")
+        except TooLate:
+            return None, (SILENT,)
+        except Refused as refusal:
+            known = harmless(refusal) if refusal.kind != "unknown" else "this server does not know the word"
+            return None, (f"Routes are not shown: {known}",)
+        if not answer["counted"]:
+            return None, ("Routes are not counted (route_metrics = 0)",)
+        return tuple(map(_route, answer["routes"])), ()
+
+    def _ask(self) -> tuple[str, ...]:
+        """A sentence if the arbiter is silent; the pages of the workers it had are read all the same."""
+        try:
+            status = self._control.ask("status", brief=True)
+            workers = self._control.ask("workers", brief=not self._why_no_pages)
+            self._told = status, workers["workers"]
+        except TooLate:
+            if self._region is None:
+                raise
+            return (SILENT,)
+        return ()
+
+    def _map(self, rows: list[dict[str, Any]]) -> bool:
+        """The table of the pages is asked for when there is a worker that is not in it, and else kept.
+
+        False: they are refused, as is seen just now.
+        """
+        if self._why_no_pages or (self._region and all(self._region.knows(row["nr"]) for row in rows)):
+            return True
+        try:
+            self._region = Region(self._control.pages())
+        except Refused as refusal:
+            self._why_no_pages = harmless(refusal)
+        return not self._why_no_pages
+
+    def _page(self, entry: Entry, row: dict[str, Any], broken: list[str]) -> Page | None:
+        if self._region is None or entry.page is None:
+            return _told(row)
+        try:
+            page = self._region.page(entry.page)
+            snapshot = page.read()
+            if snapshot is None:
+                return None
+            requests = heapq.nsmallest(MOST_REQUESTS, page.requests(), key=lambda request: request.started)
+            counted = Counted.of(page.counts())
+        except ValueError as error:  # of another layout: the worker has written there what it should not
+            broken.append(BROKEN.format(slot=entry.slot, reason=harmless(error)))
+            return None
+        return Page(
+            state=snapshot.state,
+            threads=snapshot.threads,
+            figures=snapshot.figures,
+            oldest_wait=snapshot.oldest_wait,
+            counted=counted,
+            requests=tuple(Request(one.slot, one.started, one.age, harmless(one.text), one.phase) for one in requests),
+        )
+
+
+def _route(row: dict[str, Any]) -> Route:
+    """The name is the application's."""
+    return Route(
+        name=harmless(row["route"]),
+        requests=row["requests"],
+        errors=row["errors"],
+        seconds=float(row["seconds"]),
+        told=float(row["told_seconds"]),
+        cpu=float(row["cpu_seconds"]),
+        blocked=float(row["blocked_seconds"]),
+        yielded=float(row["yielded_seconds"]),
+        delayed=float(row["delayed_seconds"]),
+        buckets=tuple(row["buckets"]),
+    )
+
+
+def _server(status: dict[str, Any]) -> Server:
+    notes = []
+    if status.get("reloading"):
+        notes.append("reloading")
+    if status.get("state") == "stopping":
+        notes.append("stopping")
+    if status.get("successor"):
+        notes.append(f"USR2: pid {status['successor']} is to take over")
+    return Server(
+        name=harmless(status["name"], 40),
+        version=harmless(status["version"], 20),
+        pid=status["pid"],
+        generation=status["generation"],
+        wanted=status["workers"]["target"],
+        up=float(status["uptime"]),
+        is_ready=status.get("ready"),
+        notes=tuple(notes),
+    )
+
+
+def _entry(row: dict[str, Any], status: dict[str, Any], region: Region | None) -> Entry:
+    notes = [f"{row['stuck']} stuck"] if row.get("stuck") else []
+    if row.get("note"):
+        notes.append(harmless(row["note"]))
+    return Entry(
+        number=row["nr"],
+        pid=row["pid"],
+        slot=row["slot"] or 0,
+        page=region.page_of(row["nr"]) if region else None,
+        kind=harmless(row.get("class") or "", 20),
+        generation=row["generation"],
+        phase=harmless(row["state"], 10),
+        age=float(row["age"]),
+        note="; ".join(notes),
+    )
+
+
+def _resident(page: Page | None) -> Memory | None:
+    """As the worker itself has seen it last, where its page has that."""
+    rss = page.figures.get("resident_bytes", 0) if page else 0
+    return Memory(rss) if 0 < rss < MOST_MEMORY else None
+
+
+def _told(row: dict[str, Any]) -> Page | None:
+    """What the arbiter says of a page that is not handed out: no histograms, no requests."""
+    if "figures" not in row:
+        return None
+    statuses = [row["statuses"][name] for name in _CLASSES]
+    counted = Counted(row["figures"], statuses, {})
+    return Page("", row["threads"], row["figures"], row["oldest_wait"], counted, ())
+
+
+def _sum_of(workers: list[Worker]) -> Counted | None:
+    """Of the workers there are; it falls when one ends, and then there is no rate for that interval."""
+    pages = [worker.page.counted for worker in workers if worker.page]
+    if not pages:
+        return None
+    figures = {name: sum(page.figures.get(name, 0) for page in pages) for name in pages[0].figures}
+    return Counted(figures, [sum(column) for column in zip(*(page.statuses for page in pages), strict=True)], {})

@@ -1,0 +1,235 @@
+"""The screen at 80 and at 200 columns, that of the routes at 100, and that no content makes them wider.
+
+The three screens are those of docs/TOP.md, which has a picture besides, for light and dark. To take over a change:
+`python -m tests.unit.tricorn_tools.top.test_screen`.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from tricorn.record import replace
+from tricorn_tools.top import change, keys, screen, table
+from tricorn_tools.top.change import Changes
+from tricorn_tools.top.keys import Desk, Mark
+from tricorn_tools.top.look import Request, Worker, harmless
+from tricorn_tools.top.screen import Scene
+
+from tests.unit.tricorn_tools.top.made import busy_shop, counted, entry, look, page, route, shop_of_routes
+from tests.unit.tricorn_tools.top.picture import svg
+
+SIZES = {80: 20, 200: 14}
+ROUTES = Path(__file__).parent / "routes_100.txt"
+DOCS = Path(__file__).resolve().parents[4] / "docs"
+DOCUMENT, PICTURE = DOCS / "TOP.md", DOCS / "top.svg"
+PICTURED = (130, 14)
+
+
+def golden(width: int) -> Path:
+    return Path(__file__).parent / f"screen_{width}.txt"
+
+
+def scene(**desk: object) -> Scene:
+    before, now = busy_shop()
+    return Scene(now, change.between(before, now), replace(Desk(mark=Mark(3)), **desk))
+
+
+def routes(**desk: object) -> Scene:
+    before, now = shop_of_routes()
+    return Scene(now, change.between(before, now), replace(Desk(shows_routes=True), **desk))
+
+
+def text(made: Scene, width: int, height: int) -> str:
+    lines = ["".join(span.text for span in line).rstrip() for line in screen.render(made, width, height)]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("width", SIZES)
+def test_the_screen_is_as_recorded_and_as_documented(width: int) -> None:
+    recorded = golden(width).read_text()
+    assert text(scene(), width, SIZES[width]) == recorded
+    assert f"```text\n{recorded}```" in DOCUMENT.read_text()
+
+
+def test_the_routes_are_as_recorded_and_as_documented() -> None:
+    recorded = ROUTES.read_text()
+    assert text(routes(), 100, 13) == recorded
+    assert f"```text\n{recorded}```" in DOCUMENT.read_text()
+
+
+def test_the_picture_is_of_this_screen() -> None:
+    assert picture() == PICTURE.read_text()
+    assert f"({PICTURE.name})" in DOCUMENT.read_text()
+
+
+def picture() -> str:
+    return svg(screen.render(scene(), *PICTURED), PICTURED[0])
+
+
+def test_no_line_is_wider_than_the_screen_and_there_are_as_many_as_it_has() -> None:
+    for width in (1, 39, 40, 41, *range(50, 130, 7), 260):
+        for height in (1, 11, 12, 40):
+            for made in (scene(shows_all=True), routes(), routes(scroll=2)):
+                lines = screen.render(made, width, height)
+                assert all(sum(len(span.text) for span in line) <= width for line in lines), (width, height)
+                assert len(lines) == (height if width >= 40 and height >= 12 else 1), (width, height)
+
+
+def test_columns_are_left_out_from_the_right() -> None:
+    known = table.columns(scene().changes)
+    kept = [[column.title for column in screen.fitting(known, width)[0]] for width in (40, 80, 100, 200)]
+    titles = [column.title for column in known]
+    assert all(titles[: len(shown)] == shown for shown in kept)
+    assert [shown[-1] for shown in kept] == ["STATE", "RSS", "AGE", "AGE"]
+    assert [screen.fitting(known, width)[1] for width in (80, 98, 120)] == [0, 0, 25]
+
+
+def test_how_long_loops_were_blocked_has_a_column_where_it_is_known() -> None:
+    def worker(blocked: int) -> Worker:
+        return Worker(entry(1), page(counted(**{change.LOOP_WORK: 1, change.BLOCKED: blocked})), None)
+
+    first = look(1.0, worker(0), totals=counted())
+    second = look(2.0, worker(970_000_000), totals=counted())
+    made = Scene(second, change.between(first, second), Desk())
+    shown = text(made, 100, 12)
+    assert "BLOCK" in shown
+    assert "blocked 97 %" in shown
+    assert "BLOCK" not in text(scene(), 200, 14)
+
+
+def test_what_is_chosen_is_one_whole_line() -> None:
+    for mark, beginning in ((Mark(2), "  2 "), (Mark(3, 2, 62_000_000_000), "  3.2 ")):
+        lines = screen.render(scene(mark=mark), 80, 20)
+        chosen = [line for line in lines if any(span.style == "chosen" for span in line)]
+        assert len(chosen) == 1
+        assert len(chosen[0]) == 1
+        assert chosen[0][0].text.startswith(beginning)
+
+
+def test_what_is_bad_is_marked() -> None:
+    marked = {(span.text.strip(), span.style) for line in screen.render(scene(), 200, 14) for span in line}
+    assert {("queue 3, p99 0.42 ms", "warn"), ("2 of 4 workers", "warn"), ("booting", "warn")} <= marked
+    before, now = busy_shop()
+    failing = replace(now, totals=replace(now.totals, statuses=(0, 800, 0, 0, 91)))
+    lines = screen.render(Scene(failing, change.between(before, failing), Desk()), 200, 14)
+    assert ("5xx 10.2 %", "bad") in {(span.text, span.style) for line in lines for span in line}
+
+
+def test_a_question_a_message_and_a_pane_have_their_places() -> None:
+    asked = keys.Ask("reload", {}, "reload: load configuration and code anew?")
+    assert "reload: load configuration and code anew? (y/n)\n" in text(scene(question=asked), 80, 20)
+    assert (
+        text(scene(message="scale: 2 workers are wanted, 1 were before"), 80, 20).splitlines()[-2]
+        == "scale: 2 workers are wanted, 1 were before"
+    )
+    long = text(scene(message="word " * 100), 80, 20).splitlines()[-5:]
+    assert [len(line) for line in long[:4]] == [79] * 4
+    assert long[4].startswith("? help")
+    shown = text(scene(pane=keys.HELP), 80, 24)
+    assert "d        drain the worker" in shown
+    assert "  1    4712" not in shown
+    assert text(scene(pane=tuple(map(str, range(100))), scroll=50), 80, 24).splitlines()[5] == "49"
+
+
+def test_many_workers_leave_room_for_requests_and_the_chosen_one_is_shown() -> None:
+    slow = tuple(Request(slot, slot, 10.0 + slot, f"GET /{slot}", "call") for slot in range(50))
+    workers = [Worker(entry(number), page(counted(), requests=slow), None) for number in range(1, 65)]
+    now = look(1.0, *workers, totals=counted())
+    for chosen in (1, 30, 64):
+        shown = text(Scene(now, change.between(None, now), Desk(mark=Mark(chosen))), 80, 24)
+        assert f"\n{chosen:3}   {4711 + chosen:5} gthread" in shown
+        assert "requests over 1 s:\n" in shown
+        assert " more\n" in shown
+    last = Mark(1, 0, 0)
+    assert ".0       10.0 s  call      GET /0\n" in text(Scene(now, change.between(None, now), Desk(mark=last)), 80, 24)
+
+
+def names_of_routes(made: Scene, width: int, height: int) -> list[str]:
+    lines = text(made, width, height).splitlines()
+    start = next(index for index, line in enumerate(lines) if line.endswith("ROUTE"))
+    return [line.split()[-1] for line in lines[start + 1 : -2] if line]
+
+
+def test_routes_are_in_the_order_that_is_chosen_and_can_be_scrolled() -> None:
+    deep = "/catalogue/{category}/{subcategory}/products/{product_id}/reviews/{review_id}/answers"
+    assert names_of_routes(routes(), 200, 20) == ["/report", "/", deep, "/new", "/quiet"]
+    assert names_of_routes(routes(route_sort="req/s"), 200, 20) == ["/", deep, "/report", "/new", "/quiet"]
+    assert names_of_routes(routes(route_sort="p95"), 200, 20) == ["/report", "/new", deep, "/", "/quiet"]
+    assert names_of_routes(routes(route_sort="5xx"), 200, 20)[0] == "/report"
+    assert names_of_routes(routes(route_sort="time"), 200, 20)[-2:] == ["/quiet", "/new"]
+    assert names_of_routes(routes(scroll=3), 200, 20) == ["/new", "/quiet"]
+    many = tuple(route(f"/{number}", 1, 100.0 - number) for number in range(65))
+    made = replace(routes(), look=replace(routes().look, routes=many))
+    shown = text(made, 200, 20)
+    assert "/0\n" in shown
+    assert " more\n" in shown
+    assert "/64\n" in text(replace(made, desk=Desk(shows_routes=True, scroll=64)), 200, 20)
+
+
+def test_routes_that_there_are_not_say_why() -> None:
+    nothing = replace(routes(), look=replace(routes().look, routes=()))
+    assert "No requests." in text(nothing, 80, 20)
+    sentence = "Routes are not counted (route_metrics = 0)"
+    off = replace(routes(), look=replace(routes().look, routes=None, missing=(sentence,)))
+    assert sentence in text(off, 80, 20)
+    assert sentence in screen.plain(off, None)
+
+
+def test_plain_output_has_routes_in_place_of_the_workers() -> None:
+    lines = screen.plain(routes(), None)
+    assert lines[2].split() == ["REQ/S", "5XX", "P50", "P95", "LOAD", "SHARE", "CPU", "BLOCK", "TOTAL", "TIME", "ROUTE"]
+    assert [line.split()[-1] for line in lines[3:5]] == ["/report", "/"]
+    assert not any("gthread" in line or line.startswith("requests") for line in lines)
+
+
+def test_no_escape_sequence_of_a_request_reaches_the_terminal() -> None:
+    assert harmless("GET /\x1b]0;title\x07\x9b31m\r\n\u202e日") == "GET /?]0;title??31m????"
+    assert len(harmless("x" * 10_000)) == 200
+
+
+def test_plain_output_has_every_column_when_nobody_limits_it() -> None:
+    lines = screen.plain(scene(mark=None), None)
+    assert lines[2].split()[:3] == ["#", "PID", "CLASS"]
+    assert lines[2].endswith("AGE NOTE")
+    assert lines[5].endswith("3d 1 stuck; successor boots")
+    assert lines[-1].endswith("and-in-the-other-one-as-well")
+    assert all(len(line) <= 60 for line in screen.plain(scene(mark=None), 60))
+
+
+def test_numbers_of_any_size_are_shown_somehow() -> None:
+    """Pages of random words."""
+    draw = random.Random(7)
+    for _ in range(50):
+        words = {name: draw.getrandbits(draw.choice((3, 20, 64))) for name in ("in_flight", "queued", "connections")}
+        counts = [
+            counted(
+                draw.getrandbits(64),
+                statuses=tuple(draw.getrandbits(64) for _ in range(5)),  # type: ignore[arg-type]
+                total={1_000: draw.getrandbits(64)},
+                **words,
+            )
+            for _ in range(2)
+        ]
+        looks = [
+            look(at, Worker(entry(1), page(each, threads=draw.getrandbits(64), **words), None), totals=each)
+            for at, each in zip((1.0, 2.0), counts, strict=True)
+        ]
+        changes: Changes = change.between(looks[0], looks[1])
+        lines = screen.render(Scene(looks[1], changes, Desk()), 80, 12)
+        assert all(sum(len(span.text) for span in line) <= 80 for line in lines)
+        screen.plain(Scene(looks[1], changes, Desk()), None)
+
+
+if __name__ == "__main__":
+    documented = DOCUMENT.read_text()
+    for width, height in SIZES.items():
+        before, now = golden(width).read_text(), text(scene(), width, height)
+        documented = documented.replace(before, now)
+        golden(width).write_text(now)
+    before, now = ROUTES.read_text() if ROUTES.exists() else "ROUTES\n", text(routes(), 100, 13)
+    documented = documented.replace(before, now)
+    ROUTES.write_text(now)
+    DOCUMENT.write_text(documented)
+    PICTURE.write_text(picture())
