@@ -20,7 +20,7 @@ COPY --from=rust /usr/local/cargo /usr/local/cargo
 ENV RUSTUP_HOME=/usr/local/rustup CARGO_HOME=/usr/local/cargo RUSTUP_TOOLCHAIN=1.95.0 PATH=/usr/local/cargo/bin:$PATH
 WORKDIR /tricorn
 COPY . .
-RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
+RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . ./packages/tricorn-*
 
 FROM python:${PYTHON}-slim
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \

@@ -169,13 +169,14 @@ $(BUILT): $(VENV)/.setup $(RUST_SOURCES)
 	@touch $@
 
 .PHONY: wheel
-wheel: $(VENV)/.setup ## Builds the wheel for this Python into dist/
-	$(call say,Building the wheel)
+wheel: $(VENV)/.setup ## Builds the wheels into dist/: the server's for this Python, and those of packages/
+	$(call say,Building the wheels)
 	@$(BIN)/maturin build --release --quiet --out dist --interpreter $(BIN)/python
+	@for package in $(PACKAGES); do (cd $$package && $(abspath $(BIN))/python -m hatchling build -t wheel -d $(abspath dist) >/dev/null); done
 
 .PHONY: check-wheel
-check-wheel: build ## Proves that the package installs and serves in a clean environment without Rust
-	$(call say,The wheel in a clean environment)
+check-wheel: build ## Proves that each distribution installs alone, in a clean environment without Rust, and serves or says what is missing
+	$(call say,The wheels in clean environments)
 	@scripts/check_wheel $(BIN)/python
 
 ##@ Now and then
@@ -224,6 +225,7 @@ test-agents: build .venvs/agents/.setup ## The packages of monitoring agents: do
 	$(call say,Installing monitoring agents into .venvs/agents)
 	@$(BIN)/python -m venv .venvs/agents
 	@$(BIN)/uv pip install --quiet --python .venvs/agents/bin/python -r requirements/agents.txt
+	@$(BIN)/uv pip install --quiet --no-deps --python .venvs/agents/bin/python -e packages/tricorn-green
 	@touch $@
 
 # Beside two that wait for a host, a third one would be late for reasons that are not the server's.

@@ -1,8 +1,10 @@
-"""Installs a wheel alone into a clean environment, and has the server of that environment answer a request.
+"""Installs each distribution of a folder alone into a clean environment, and has it do there what it is for.
 
-    python scripts/try_wheel.py FOLDER|WHEEL [NAME]
+    python scripts/try_wheel.py FOLDER [NAME]
 
-In a folder it is the wheel of the interpreter that runs this. Neither an index nor Rust is asked.
+The server, whose wheel is that of the interpreter that runs this, answers requests, and says how to install what the
+other distributions have. Those whose wheels are in the folder, too, have an environment each. Neither an index nor Rust
+is asked.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ import tempfile
 import time
 import urllib.request
 import venv
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 APPLICATION = """\
@@ -23,18 +27,38 @@ def app(environ, start_response):
     start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "13")])
     return [b"Hello, wheel!"]
 """
+ASGI_APPLICATION = """\
+async def app(scope, receive, send):
+    body = b"Hello, wheel!"
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"13")]})
+    await send({"type": "http.response.body", "body": body})
+"""
+OFFLOADING = ASGI_APPLICATION.replace('b"Hello, wheel!"', 'await tricorn.offload(bytes)(b"Hello, wheel!")')
 START_SECONDS, STOP_SECONDS = 30, 35
 
 
+class Problem(Exception):
+    """What is wrong, for the report."""
+
+
 def main() -> int:
-    given = Path(sys.argv[1]).resolve()
-    wheel = given if given.suffix == ".whl" else wheel_of(given, sys.version_info[:2])
-    name = sys.argv[2] if len(sys.argv) > 2 else wheel.name
-    with tempfile.TemporaryDirectory(prefix="tricorn-wheel-") as work:
-        python = install(wheel, Path(work) / "environment")
-        problem = serve(python, Path(work))
-    print(f"   {name}: {problem or 'installed and serving'}")
-    return 1 if problem else 0
+    folder = Path(sys.argv[1]).resolve()
+    name = sys.argv[2] if len(sys.argv) > 2 else folder.name
+    tried = ["tricorn"]
+    try:
+        with installed([wheel_of(folder, sys.version_info[:2])]) as environment:
+            try_server(environment)
+        for distribution, attempt in OTHERS.items():
+            wheels = sorted(folder.glob(f"{distribution.replace('-', '_')}-*.whl"))
+            if wheels:
+                with installed([wheel_of(folder, sys.version_info[:2]), *wheels]) as environment:
+                    attempt(environment)
+                tried.append(distribution)
+    except Problem as problem:
+        print(f"   {name}: {problem}")
+        return 1
+    print(f"   {name}: installed alone, and doing what it is for: {', '.join(tried)}")
+    return 0
 
 
 def wheel_of(folder: Path, version: tuple[int, int]) -> Path:
@@ -45,40 +69,108 @@ def wheel_of(folder: Path, version: tuple[int, int]) -> Path:
     return found[0]
 
 
-def environment() -> dict[str, str]:
+class Environment:
+    """A clean one, and a folder with an application."""
+
+    def __init__(self, work: Path) -> None:
+        self.work = work
+        self.bin = work / "environment/bin"
+
+    def run(self, *words: str) -> tuple[int, str]:
+        """The exit status of a program of the environment, and what it said."""
+        command = [str(self.bin / words[0]), *words[1:]]
+        done = subprocess.run(
+            command, cwd=self.work, env=variables(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        return done.returncode, done.stdout
+
+    def expects(self, status: int, said: str, *words: str) -> None:
+        found = self.run(*words)
+        if found[0] != status or said not in found[1]:
+            raise Problem(f"{' '.join(words)} ended with {found[0]}, and not with {status} and {said!r}:\n{found[1]}")
+
+    @contextmanager
+    def serving(self, application: str, *words: str) -> Iterator[str]:
+        """The address of a server, for as long as the block runs; it answers, and leaves with status 0."""
+        (self.work / "app.py").write_text(application)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        command = [str(self.bin / "tricorn"), "-b", f"127.0.0.1:{port}", *words, "app:app"]
+        with (self.work / "log").open("w+") as log:
+            server = subprocess.Popen(command, cwd=self.work, env=variables(), stderr=log)
+            try:
+                body = answer(server, port)
+                if body != b"Hello, wheel!":
+                    said = (self.work / "log").read_text()
+                    raise Problem(f"{' '.join(words)}: the answer was {body!r}; the server said:\n{said}")
+                yield f"127.0.0.1:{port}"
+                server.send_signal(signal.SIGTERM)
+                if status := server.wait(STOP_SECONDS):
+                    raise Problem(f"{' '.join(words)}: the server left with status {status}")
+            finally:
+                if server.poll() is None:
+                    server.kill()
+                    server.wait()
+
+
+@contextmanager
+def installed(wheels: list[Path]) -> Iterator[Environment]:
+    """A clean environment with these wheels alone, for as long as the block runs."""
+    with tempfile.TemporaryDirectory(prefix="tricorn-wheel-") as work:
+        environment = Environment(Path(work))
+        venv.create(environment.bin.parent)
+        pip = [sys.executable, "-m", "pip", "--python", str(environment.bin / "python"), "install"]
+        options = ["--quiet", "--no-index", "--disable-pip-version-check"]
+        subprocess.run([*pip, *options, *map(str, wheels)], env=variables(), check=True)
+        yield environment
+
+
+def variables() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     return {**kept, "PATH": "/usr/bin:/bin"}
 
 
-def install(wheel: Path, target: Path) -> Path:
-    """The interpreter of the environment."""
-    venv.create(target, with_pip=True)
-    python = target / "bin" / "python"
-    command = [str(python), "-m", "pip", "install", "--quiet", "--no-index", "--disable-pip-version-check", str(wheel)]
-    subprocess.run(command, env=environment(), check=True)
-    return python
+def try_server(environment: Environment) -> None:
+    for words in ((), ("-k", "sync"), ("-k", "gthread", "--threads", "2")):
+        with environment.serving(APPLICATION, *words):
+            pass
+    with environment.serving(ASGI_APPLICATION, "-k", "asgi"):
+        pass
+    for extra, commands in (("tools", ("dev-cert", "doctor", "init", "top")), ("bench", ("bench", "load"))):
+        said = f"needs tricorn-{extra}, which is not installed: pip install 'tricorn[{extra}]'"
+        for command in commands:
+            environment.expects(2, said, "tricorn", command)
+    for alias in ("gevent", "eventlet"):
+        environment.expects(1, f"pip install 'tricorn[{alias}]'", "tricorn", "-k", alias, "--check-config", "app:app")
+    environment.expects(1, "pip install tricorn-green", "python", "-c", "from tricorn import offload")
+    environment.expects(0, "usage: tricorn ctl", "tricorn", "ctl", "--help")
 
 
-def serve(python: Path, work: Path) -> str | None:
-    """The server answers, and leaves with status 0; else what is wrong."""
-    (work / "app.py").write_text(APPLICATION)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [str(python.parent / "tricorn"), "-b", f"127.0.0.1:{port}", "app:app"]
-    with (work / "log").open("w+") as log:
-        server = subprocess.Popen(command, cwd=work, env=environment(), stderr=log)
-        try:
-            body = answer(server, port)
-            if body != b"Hello, wheel!":
-                return f"the answer was {body!r}; the server said:\n{(work / 'log').read_text()}"
-            server.send_signal(signal.SIGTERM)
-            status = server.wait(STOP_SECONDS)
-            return f"the server left with status {status}" if status else None
-        finally:
-            if server.poll() is None:
-                server.kill()
-                server.wait()
+def try_tools(environment: Environment) -> None:
+    environment.expects(0, "usage: tricorn top", "tricorn", "top", "--help")
+    environment.expects(0, "[Service]", "tricorn", "init", "systemd", "app:app")
+    with environment.serving(APPLICATION, "-n", "tried", "-k", "gthread"):
+        environment.expects(0, '"requests"', "tricorn", "top", "--once", "--json", "-n", "tried")
+
+
+def try_bench(environment: Environment) -> None:
+    environment.expects(0, "usage: tricorn bench", "tricorn", "bench", "--help")
+    with environment.serving(APPLICATION) as address:
+        environment.expects(0, "[200]", "tricorn", "load", "-n", "20", "-c", "2", f"http://{address}/")
+
+
+def try_green(environment: Environment) -> None:
+    with environment.serving(f"import tricorn\n{OFFLOADING}", "-k", "asgi"):
+        pass
+    environment.expects(1, "pip install 'tricorn[gevent]'", "tricorn", "-k", "gevent", "--check-config", "app:app")
+
+
+OTHERS: dict[str, Callable[[Environment], None]] = {
+    "tricorn-bench": try_bench,
+    "tricorn-green": try_green,
+    "tricorn-tools": try_tools,
+}
 
 
 def answer(server: subprocess.Popen[bytes], port: int) -> bytes | None:

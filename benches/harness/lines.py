@@ -16,7 +16,7 @@ from pathlib import Path
 from tricorn.record import Record, replace
 from tricorn_bench.bench import command
 
-from benches.harness.process import BENCH_PYTHON, ROOT, before_other_work, ending_with_this
+from benches.harness.process import BENCH_PYTHON, ROOT, before_other_work, ending_with_this, python_path
 
 RUNS = Path("benches/runs")
 QUICK = Path("target/benches")
@@ -125,8 +125,8 @@ def words_of(line: Line, folder: Path) -> list[str]:
 
 def _run(line: Line, folder: Path) -> int:
     print(f"\n== {line.name}: {line.question}", flush=True)
-    paths = [ROOT, ROOT / "python", *([ROOT / line.path] if line.path else [])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
+    paths = [*python_path(), *([str(ROOT / line.path)] if line.path else [])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     with _postgres(line) as address:
         if address:
             environment["DATABASE_URL"] = address

@@ -39,6 +39,11 @@ def before_other_work() -> None:
         sys.exit("only root may run before other work")
 
 
+def python_path(tree: Path = ROOT / "python") -> list[str]:
+    """What `PYTHONPATH` begins with, so that the distributions of a checkout are imported from it."""
+    return [str(path) for path in (ROOT, tree, *sorted((tree.parent / "packages").glob("tricorn-*")))]
+
+
 class Server(process.Server):
     """One that has this checkout on its path."""
 
@@ -51,7 +56,7 @@ class Server(process.Server):
         *,
         secure: bool = False,
     ) -> None:
-        path = {"PYTHONPATH": f"{ROOT}:{ROOT / 'python'}"}
+        path = {"PYTHONPATH": os.pathsep.join(python_path())}
         super().__init__(command, port, {**path, **(environment or {})}, cores, ROOT, secure=secure)
 
     def said(self) -> str:

@@ -9,6 +9,7 @@ together) says little here.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ from tricorn_bench.bench.configuration import Configuration
 
 from benches.harness import report
 from benches.harness.load import good, send
-from benches.harness.process import ROOT, DidNotServe, Server, free_port
+from benches.harness.process import ROOT, DidNotServe, Server, free_port, python_path
 from benches.versions.__main__ import CASES, CLASSES, add_base, application, is_wanted, line, name_of_base, sides
 from benches.versions.pairs import Case, Side
 
@@ -83,7 +84,8 @@ def counted(worker_class: str, case: Case, side: Side, requests: int) -> float:
     command = Configuration.parse(line(worker_class)).command(
         sys.executable, case.app or application(worker_class), port, None
     )
-    environment = {"PYTHONPATH": f"{ROOT}:{side.tree}", "PYTHONHASHSEED": "0", **side.environment}
+    path = os.pathsep.join(python_path(side.tree))
+    environment = {"PYTHONPATH": path, "PYTHONHASHSEED": "0", **side.environment}
     with tempfile.TemporaryDirectory() as folder:
         callgrind = ["--tool=callgrind", "--trace-children=yes", f"--callgrind-out-file={folder}/%p"]
         with UnderValgrind([sys.executable, SHIELD, "valgrind", *callgrind, *command], port, environment) as server:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 from tricorn_bench.bench.configuration import Configuration
 
 from benches.harness.load import good, send
-from benches.harness.process import ROOT, Server, free_port
+from benches.harness.process import Server, free_port, python_path
 from benches.harness.servers import spent, weigh
 
 
@@ -77,7 +78,11 @@ class Pairing(NamedTuple):
     def started(self, side: Side, seed: int, stack: ExitStack) -> Server:
         port = free_port()
         command = Configuration.parse(self.line).command(sys.executable, self.case.app or self.application, port, None)
-        environment = {"PYTHONPATH": f"{ROOT}:{side.tree}", "PYTHONHASHSEED": str(seed), **side.environment}
+        environment = {
+            "PYTHONPATH": os.pathsep.join(python_path(side.tree)),
+            "PYTHONHASHSEED": str(seed),
+            **side.environment,
+        }
         return stack.enter_context(Server(command, port, environment))
 
 

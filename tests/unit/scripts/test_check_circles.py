@@ -94,6 +94,7 @@ def test_only_imports_that_run_with_the_module_are_arrows(tmp_path: Path) -> Non
         "wing/__init__.py": set(),
         "wing/c.py": {"wing/__init__.py", "d.py", "b.py"},
     }
+    assert python_graph(package, every=True)["a.py"] == {"b.py", "d.py", "wing/c.py"}
 
 
 GRAPH = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d"}, "f": {"a"}}

@@ -150,7 +150,7 @@ def test_the_context_of_the_image_has_what_the_wheel_is_built_from() -> None:
     members = re.findall(
         r'"([\w-]+)/[\w-]+"', (ROOT / "Cargo.toml").read_text().partition("members")[2].partition("]")[0]
     )
-    assert {readme, license_file, source, *members, "pyproject.toml", "Cargo.toml", "Cargo.lock"} <= kept
+    assert {readme, license_file, source, *members, "packages", "pyproject.toml", "Cargo.toml", "Cargo.lock"} <= kept
 
 
 # ---- The trial of wheels
