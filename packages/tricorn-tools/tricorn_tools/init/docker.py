@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
+from typing import Any
 
 from tricorn import __version__
 from tricorn.record import Record
-from tricorn_tools.init.service import File, Rendered, Service, lines
+from tricorn_tools.init.service import File, Rendered, Service
 from tricorn_tools.init.systemd import refuse_daemon
+from tricorn_tools.init.template import fill
 
 USER = 10001
 """Above those that distributions give to their own users, so that it is none of the host's."""
@@ -21,8 +22,6 @@ INTERVAL, PATIENCE = 30, 5
 
 REQUIREMENTS, PROJECT = "requirements.txt", "pyproject.toml"
 
-IGNORED = (".git", ".venv", "**/__pycache__", "**/*.pyc", ".env", "Dockerfile", "compose.yaml")
-
 
 class Tree(Record):
     """What the directory of the application has."""
@@ -34,53 +33,29 @@ class Tree(Record):
 
 def render(service: Service, tree: Tree) -> Rendered:
     refuse_daemon(service)
-    ignore = File(".dockerignore", "".join(f"{name}\n" for name in IGNORED))
-    return Rendered((File("Dockerfile", _dockerfile(service, tree)), ignore), tuple(notes(service, tree)))
-
-
-def _dockerfile(service: Service, tree: Tree) -> str:
-    image = f"python:{service.version}-slim"
-    return lines(
-        "# Written by `tricorn init docker`.",
-        f"FROM {image} AS build",
-        "RUN python -m venv /venv",
-        "ENV PATH=/venv/bin:$PATH PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1",
-        *_installation(service, tree),
-        "",
-        f"FROM {image}",
-        f"# {_why_user(service)}",
-        f"RUN useradd --uid {user(service)} --no-create-home --shell /usr/sbin/nologin app"
-        if user(service) >= 1000
-        else None,
-        "COPY --from=build /venv /venv",
-        "ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1",
-        *(f"ENV {name}={json.dumps(value)}" for name, value in service.variables),
-        "WORKDIR /app",
-        "COPY . .",
-        f"USER {user(service)}:{group(service)}",
-        *_ports(service),
-        f"# TERM is what ends the server: {service.says('drain_delay', 'graceful_timeout')}.",
-        f"# Let it have {service.grace} seconds: docker run --stop-timeout {service.grace}",
-        "STOPSIGNAL SIGTERM",
-        f"# {service.says('boot_timeout')}: until then a failed check does not count.",
-        f"HEALTHCHECK --interval={INTERVAL}s --timeout={PATIENCE}s --start-period={boot(service)}s --retries=3 \\",
-        f"    CMD {json.dumps(health(service))}",
-        "# Without a shell and without an init: the arbiter is process 1, and reaps what it inherits.",
-        f"CMD {json.dumps(command(service))}",
+    text = fill(
+        "Dockerfile",
+        service,
+        has_requirements=REQUIREMENTS in tree.files,
+        is_project=tree.is_project,
+        package=f"tricorn{_extra(service)}=={__version__}",
+        **values(service),
     )
+    files = (File("Dockerfile", text), File(".dockerignore", fill("dockerignore", service)))
+    return Rendered(files, tuple(notes(service, tree)))
 
 
-def _installation(service: Service, tree: Tree) -> list[str]:
-    package = f"tricorn{_extra(service)}=={__version__}"
-    if REQUIREMENTS in tree.files:
-        return [
-            f"COPY {REQUIREMENTS} .",
-            f"# The version that printed this; one that {REQUIREMENTS} names is checked against it.",
-            f"RUN pip install -r {REQUIREMENTS} '{package}'",
-        ]
-    if tree.is_project:
-        return ["WORKDIR /app", "COPY . .", f"RUN pip install . '{package}'"]
-    return [f"RUN pip install '{package}'"]
+def values(service: Service) -> dict[str, Any]:
+    """Returns what all containers have."""
+    return {
+        "command": command(service),
+        "user": user(service),
+        "group": group(service),
+        "health": health(service),
+        "boot": boot(service),
+        "interval": INTERVAL,
+        "patience": PATIENCE,
+    }
 
 
 def _extra(service: Service) -> str:
@@ -89,21 +64,12 @@ def _extra(service: Service) -> str:
     return f"[{name}]" if name in EXTRAS else ""
 
 
-def _why_user(service: Service) -> str:
-    return f"{service.says('user')}." if service.is_set("user") else "A user without a name on the host."
-
-
 def user(service: Service) -> int:
     return service.config.user if service.is_set("user") else USER
 
 
 def group(service: Service) -> int:
     return service.config.group if service.is_set("group") else user(service)
-
-
-def _ports(service: Service) -> list[str]:
-    found = [address.port for address in service.reachable]
-    return [f"# {service.says('bind')}.", f"EXPOSE {' '.join(map(str, found))}"] if found else []
 
 
 def command(service: Service) -> list[str]:

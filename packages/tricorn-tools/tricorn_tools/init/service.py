@@ -176,8 +176,3 @@ def mebibytes(count: int) -> int:
 def one_line(text: str) -> str:
     """For a comment: a line end, or what a terminal obeys, is written as Python does."""
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
-
-
-def lines(*parts: str | None) -> str:
-    """A text of these lines; None is no line."""
-    return "".join(f"{part}\n" for part in parts if part is not None)

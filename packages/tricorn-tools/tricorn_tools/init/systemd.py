@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import os
 
 from tricorn.config.addresses import FdAddress, TcpAddress, UnixAddress
 from tricorn.errors import ConfigError
 from tricorn.record import Record
-from tricorn_tools.init.service import File, Rendered, Service, lines, mebibytes
+from tricorn_tools.init.service import File, Rendered, Service
+from tricorn_tools.init.template import Filters, fill
 
 NOTIFY_RELOAD = 253
 """The first version that has `Type=notify-reload`."""
-WATCHDOG = 30
 TIME_TO_START = 10
 """Seconds beside `boot_timeout`, for what the arbiter does before and after."""
 
@@ -38,7 +37,7 @@ def render(service: Service, choices: Choices) -> Rendered:
         )
     files = [File(f"{service.name}.service", _service(service, choices))]
     if choices.socket:
-        files.append(File(f"{service.name}.socket", _socket(service)))
+        files.append(File(f"{service.name}.socket", fill("systemd.socket", service, filters=FILTERS)))
     return Rendered(tuple(files), tuple(_notes(service, choices)))
 
 
@@ -51,67 +50,20 @@ def refuse_daemon(service: Service) -> None:
 
 
 def _service(service: Service, choices: Choices) -> str:
-    config = service.config
-    reloads = choices.version >= NOTIFY_RELOAD
-    wanted = f"Requires={service.name}.socket\n" if choices.socket else ""
-    return f"{_head(service)}{wanted}" + lines(
-        "",
-        "[Service]",
-        "# READY is sent when a worker serves, RELOADING and READY around a reload.",
-        "Type=notify-reload" if reloads else "Type=notify",
-        None if reloads else f"# systemd before {NOTIFY_RELOAD} has no notify-reload: the reload is a signal there.",
-        None if reloads else "ExecReload=/bin/kill -HUP $MAINPID",
-        "NotifyAccess=main",
-        f"WorkingDirectory={_escaped(service.directory)}",
-        *(f"Environment={_quoted(f'{name}={value}', dollar=False)}" for name, value in service.variables),
-        f"ExecStart={' '.join(map(_quoted, command(service)))}",
-        "",
-        "# TERM goes to the arbiter, which ends its workers; KILL goes to all.",
-        "KillMode=mixed",
-        f"# {service.says('drain_delay', 'graceful_timeout')}, and 5 for the end of the processes.",
-        f"TimeoutStopSec={service.grace}",
-        f"# {service.says('boot_timeout')}, and {TIME_TO_START}; it is the limit of a reload, too.",
-        f"TimeoutStartSec={math.ceil(config.boot_timeout) + TIME_TO_START if config.boot_timeout else 'infinity'}",
-        "# The arbiter pings twice as often.",
-        f"WatchdogSec={WATCHDOG}",
-        "Restart=on-failure",
-        "# Status 1 is a setting that cannot be used, 2 a flag: another start would end the same way.",
-        "RestartPreventExitStatus=1 2",
-        "",
-        *_directories(service),
-        "",
-        *_identity(service, choices),
-        "",
-        *_hardening(service, choices),
-        "",
-        *_memory(service),
-        "",
-        "[Install]",
-        "WantedBy=multi-user.target",
+    runtime, written = places(service)
+    return fill(
+        "systemd.service",
+        service,
+        filters=FILTERS,
+        choices=choices,
+        notify_reload=NOTIFY_RELOAD,
+        time_to_start=TIME_TO_START,
+        command=command(service),
+        runtime=runtime,
+        written=written,
+        socket_in_runtime=any(os.path.dirname(each.path) == f"/run/{runtime}" for each in service.sockets),
+        in_home=_in_home(service),
     )
-
-
-def _head(service: Service) -> str:
-    return lines(
-        f"# {service.name}.service: written by `tricorn init systemd`. Install it in /etc/systemd/system.",
-        "[Unit]",
-        f"Description={_escaped(service.config.wsgi_app or service.name)}, served by tricorn",
-        "After=network.target",
-    )
-
-
-def _directories(service: Service) -> list[str]:
-    """Where the server writes: all else is read-only."""
-    runtime, others = places(service)
-    found = [
-        f"# /run/{runtime}: the control socket is there (`tricorn ctl`){_also_sockets(service, runtime)}.",
-        f"RuntimeDirectory={runtime}",
-        f"# /var/lib/{service.name}: a place for files of the application ($STATE_DIRECTORY).",
-        f"StateDirectory={service.name}",
-    ]
-    if others:
-        found += ["# Directories that settings name.", f"ReadWritePaths={' '.join(map(_quoted, others))}"]
-    return found
 
 
 def places(service: Service) -> tuple[str, list[str]]:
@@ -124,65 +76,10 @@ def places(service: Service) -> tuple[str, list[str]]:
     return runtime, [path for path in written if path != f"/run/{runtime}"]
 
 
-def _also_sockets(service: Service, runtime: str) -> str:
-    here = any(os.path.dirname(address.path) == f"/run/{runtime}" for address in service.sockets)
-    return ", and the socket of `bind`" if here else ""
-
-
-def _identity(service: Service, choices: Choices) -> list[str]:
-    config = service.config
-    if service.is_set("user"):
-        group = [f"Group={config.group}"] if service.is_set("group") else []
-        return [f"# {service.says('user')}: systemd changes to it, for the arbiter too.", f"User={config.user}", *group]
-    if choices.root:
-        return ["# A user that exists while the service runs. An own user: User=NAME.", "DynamicUser=yes"]
-    return ["# The user who ran `tricorn init`.", f"User={_escaped(choices.login)}"]
-
-
-def _hardening(service: Service, choices: Choices) -> list[str]:
-    ports = [] if choices.socket else service.low_ports
-    capability = "CAP_NET_BIND_SERVICE" if ports else ""
-    return [
-        f"# Ports below 1024: {', '.join(map(str, ports))}." if ports else "# No capability is needed.",
-        *([f"AmbientCapabilities={capability}"] if ports else []),
-        f"CapabilityBoundingSet={capability}",
-        "NoNewPrivileges=yes",
-        "ProtectSystem=strict",
-        f"ProtectHome={_home(service)}",
-        "# Bodies of slow clients are spooled there.",
-        "PrivateTmp=yes",
-        "PrivateDevices=yes",
-        "ProtectClock=yes",
-        "ProtectControlGroups=yes",
-        "ProtectHostname=yes",
-        "ProtectKernelLogs=yes",
-        "ProtectKernelModules=yes",
-        "ProtectKernelTunables=yes",
-        "LockPersonality=yes",
-        "RestrictNamespaces=yes",
-        "RestrictRealtime=yes",
-        "RestrictSUIDSGID=yes",
-        "RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX",
-        "SystemCallArchitectures=native",
-        "# process_vm_readv: the server reads stacks of its own threads, to say what blocks it.",
-        "SystemCallFilter=@system-service process_vm_readv",
-        "SystemCallErrorNumber=EPERM",
-    ]
-
-
-def _home(service: Service) -> str:
-    """`yes` hides /home and /root: not where the application or its Python is there."""
+def _in_home(service: Service) -> bool:
+    """Whether the application or its Python is where `ProtectHome=yes` hides everything."""
     needed = (service.directory, service.python, service.config.chdir or "/")
-    return "read-only" if any(path.startswith(("/home/", "/root/", "/run/user/")) for path in needed) else "yes"
-
-
-def _memory(service: Service) -> list[str]:
-    if service.memory is None:
-        return [f"# With {service.without_memory} set, a limit of all processes follows from it: MemoryMax=."]
-    return [
-        f"# {service.says('workers', 'max_worker_memory')}: twice, for the generations of a reload, and the arbiter.",
-        f"MemoryMax={mebibytes(service.memory)}M",
-    ]
+    return any(path.startswith(("/home/", "/root/", "/run/user/")) for path in needed)
 
 
 def command(service: Service) -> list[str]:
@@ -190,23 +87,6 @@ def command(service: Service) -> list[str]:
     script = os.path.join(os.path.dirname(service.python), "tricorn")
     start = [script] if os.access(script, os.X_OK) else [service.python, "-m", "tricorn"]
     return [*start, *service.words]
-
-
-def _socket(service: Service) -> str:
-    return lines(
-        f"# {service.name}.socket: connections wait here while the server is started anew.",
-        "[Unit]",
-        f"Description=Sockets of {service.name}",
-        "",
-        "[Socket]",
-        f"# {service.says('bind')}: the server takes these sockets in place of it.",
-        *(f"ListenStream={_escaped(_listen(address))}" for address in service.addresses),
-        f"Backlog={service.config.backlog}",
-        *(["# The proxy is another user.", "SocketMode=0666"] if service.sockets else []),
-        "",
-        "[Install]",
-        "WantedBy=sockets.target",
-    )
 
 
 def _listen(address: TcpAddress | UnixAddress | FdAddress) -> str:
@@ -242,3 +122,6 @@ def _quoted(word: str, *, dollar: bool = True) -> str:
 def _escaped(text: str) -> str:
     """Without specifiers, and on one line."""
     return text.replace("%", "%%").replace("\n", " ")
+
+
+FILTERS: Filters = {"escaped": _escaped, "quoted": _quoted, "listen": _listen}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 from tricorn.cli import main
 from tricorn.config.borrowed import BORROWED
 from tricorn.config.registry import SETTINGS
-from tricorn_tools.init import command, docker
+from tricorn_tools.init import command, docker, template
 
 from tests.harness import with_each
 
@@ -205,3 +206,18 @@ def test_hosts_are_reached_from_elsewhere(kind: str, capsys: pytest.CaptureFixtu
 def test_a_public_address_that_envoy_cannot_have(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "envoy", "--public", "here"]) == 1
     assert "Invalid value for --public: here: expected PORT or HOST:PORT." in capsys.readouterr().err
+
+
+def test_without_jinja2_it_says_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    _, complaint = printed(capsys, "nginx", "shop:app", status=1)
+    assert "needs Jinja2, which is not installed: pip install 'tricorn[tools]'." in complaint
+
+
+def test_every_template_is_filled_by_a_kind() -> None:
+    """A template that no kind names is dead, and so is a name without a template."""
+    source = "".join(path.read_text() for path in (template.DIRECTORY.parent).glob("*.py"))
+    named = set(re.findall(r'\bfill\(\s*"([\w.]+)"', source))
+    assert {path.name for path in template.DIRECTORY.iterdir()} == {f"{name}.j2" for name in named}
