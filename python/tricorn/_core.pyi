@@ -51,6 +51,7 @@ __all__ = [
     "request_id",
     "route_bytes",
     "scoreboard_bytes",
+    "self_signed",
     "suite_names",
     "tls_page_bytes",
     "trim_heap",
@@ -86,6 +87,12 @@ def scoreboard_bytes(entries: int) -> int:
 
 def tls_page_bytes() -> int:
     """The size of the page of certificates, keys and lists that workers share."""
+
+def self_signed(names: list[str], days: int, key: str) -> tuple[str, str]:
+    """Returns a server certificate for these names and addresses, and its private key (PKCS #8), both PEM.
+
+    `key` is `ecdsa` (P-256) or `rsa` (2048 bits). Raises `ValueError` for a name that no certificate can have.
+    """
 
 def suite_names() -> list[str]:
     """IANA's names of the cipher suites there are."""

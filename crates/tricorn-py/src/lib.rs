@@ -23,6 +23,7 @@
 //! * `load.rs`: the load generator, for `tricorn load`.
 //! * `doctor.rs`: what the threads of a process do, for `tricorn doctor`.
 //! * `scoreboard.rs`: pages of the scoreboard, for the arbiter.
+//! * `self_signed.rs`: certificates for development and measurements.
 //! * `report.rs`: what gateways say to the logs and the hooks.
 //! * `routes.rs`: which route a request has, and what routes cost.
 //! * `text.rs`: bytes that came over the wire as Python strings, cached.
@@ -61,6 +62,7 @@ mod report;
 mod routes;
 mod samples;
 mod scoreboard;
+mod self_signed;
 mod service;
 mod session;
 mod signal_handler;
@@ -119,6 +121,8 @@ mod _core {
     use crate::scoreboard::{Ledger, RunningRequest, Scoreboard, Snapshot};
     #[pymodule_export]
     use crate::scoreboard::{histogram_edges, is_metric_file, metric_families, pages_in_use};
+    #[pymodule_export]
+    use crate::self_signed::self_signed;
     #[pymodule_export]
     use crate::signal_handler::SignalHandler;
     #[pymodule_export]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import ipaddress
 import os
 import re
 import sys
 from collections.abc import Sequence
 
 from tricorn.errors import ConfigError
-from tricorn.self_signed import HERE, kind_of, make
+from tricorn.self_signed import HERE, make
 
 MOST_DAYS = 825
 """Apple's clients refuse certificates that last longer."""
@@ -56,9 +57,16 @@ def _write(path: str, text: str) -> None:
 
 
 def _checked(name: str) -> str:
-    if kind_of(name) == "IP" or _NAME.fullmatch(name):
+    if _is_address(name) or _NAME.fullmatch(name):
         return name
     raise ConfigError(f"Expected a name such as app.test or *.app.test, or an IP address, got {name!r}.")
+
+
+def _is_address(name: str) -> bool:
+    try:
+        return "%" not in str(ipaddress.ip_address(name))  # a certificate has no zones
+    except ValueError:
+        return False
 
 
 def _days(text: str) -> int:
