@@ -234,9 +234,7 @@ def test_when_it_is_killed_its_servers_end_too(running: subprocess.Popen[str]) -
     until(lambda: len(proc.descendants(running.pid)) >= 3, "the servers run")
     below = proc.descendants(running.pid)
     running.kill()
-    until(
-        lambda: not [pid for pid in below if (fields := proc.stat_fields(pid)) and fields[0] != "Z"], "they have ended"
-    )
+    until(lambda: not any(map(proc.runs, below)), "they have ended")
 
 
 def test_servers_over_tls(site: Path) -> None:

@@ -34,12 +34,7 @@ def test_no_server_is_left(words: tuple[str, ...], processes: int, number: signa
         below = proc.descendants(benchmark.pid)
         benchmark.send_signal(number)
         benchmark.wait(10)
-        until(lambda: not any(map(runs, below)), "they have ended")
+        until(lambda: not any(map(proc.runs, below)), "they have ended")
     finally:
         benchmark.kill()
         benchmark.wait()
-
-
-def runs(pid: int) -> bool:
-    fields = proc.stat_fields(pid)
-    return bool(fields) and fields[0] != "Z"

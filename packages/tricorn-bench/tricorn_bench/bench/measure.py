@@ -361,7 +361,7 @@ def memory_of(server: Server, threads: Mapping[int, int]) -> list[OneProcess]:
     for pid in sorted(server.pids(), key=lambda pid: (pid != server.process.pid, pid)):
         try:
             memory = proc.memory(pid)
-        except (*proc.GONE, KeyError):  # it has ended meanwhile
+        except proc.GONE:  # it has ended meanwhile
             continue
         most = max(threads.get(pid, 0), proc.threads(pid))
         one: OneProcess = {

@@ -1,24 +1,21 @@
-"""Readings from /proc (proc(5)): CPU time, memory, threads and connections of a server with all its processes."""
+"""CPU time, memory, threads and connections of a server: its first process with all others."""
 
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-TICK = os.sysconf("SC_CLK_TCK")
-
-STATE, PARENT, SESSION, USER, SYSTEM, DEAD_USER, DEAD_SYSTEM, THREADS = 0, 1, 3, 11, 12, 13, 14, 17
-"""Places in what `stat_fields` returns."""
+import psutil
 
 ESTABLISHED = "01"
 """A state of /proc/net/tcp (include/net/tcp_states.h)."""
 
 LONGEST_TITLE = 60
 
-GONE = (FileNotFoundError, ProcessLookupError)
+GONE = (psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError)
+"""The exceptions for a process that has ended."""
 
 
 class Cpu(NamedTuple):
@@ -47,70 +44,56 @@ class Cpu(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """Bytes. PSS counts a page that n processes share as 1/n, `private` (smem's USS) not at all."""
+    """Bytes. PSS counts a page that n processes share as 1/n, `private` (USS) not at all."""
 
     pss: int
     rss: int
     private: int
 
 
-class Process(NamedTuple):
-    pid: int
-    parent: int
-    session: int
-    zombie: bool
-
-
-def processes() -> list[Process]:
-    found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit() and (fields := stat_fields(int(entry))):
-            found.append(Process(int(entry), int(fields[PARENT]), int(fields[SESSION]), fields[STATE] == "Z"))
-    return found
-
-
 def session_members(session: int) -> list[int]:
-    """Without zombies, which have given everything back already."""
-    return [one.pid for one in processes() if one.session == session and not one.zombie]
+    """Returns the processes of a session without zombies, which have given everything back already."""
+    return [pid for pid in psutil.pids() if _session(pid) == session and runs(pid)]
+
+
+def _session(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except OSError:  # it has ended, or it is another user's and the kernel does not say
+        return None
 
 
 def descendants(pid: int) -> list[int]:
-    """Children, and children's children; zombies are left out."""
-    children: dict[int, list[Process]] = defaultdict(list)
-    for one in processes():
-        children[one.parent].append(one)
-    found: list[int] = []
-    waiting = [pid]
-    while waiting:
-        for child in children[waiting.pop()]:
-            waiting.append(child.pid)
-            if not child.zombie:
-                found.append(child.pid)
-    return found
-
-
-def stat_fields(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat from the third (state) on; the name before may hold blanks and parentheses."""
+    """Returns children, and children's children, without zombies."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return [child.pid for child in psutil.Process(pid).children(recursive=True) if runs(child.pid)]
     except GONE:
         return []
 
 
+def runs(pid: int) -> bool:
+    """Whether the process exists and is no zombie."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except GONE:
+        return False
+
+
 def cpu(pids: Iterable[int]) -> Cpu:
-    nanoseconds = user = system = 0
+    nanoseconds, user, system = 0, 0.0, 0.0
     for pid in pids:
-        fields = stat_fields(pid)
-        if not fields:
+        try:
+            times = psutil.Process(pid).cpu_times()
+        except GONE:
             continue
-        user += int(fields[USER]) + int(fields[DEAD_USER])
-        system += int(fields[SYSTEM]) + int(fields[DEAD_SYSTEM])
+        user += times.user + times.children_user
+        system += times.system + times.children_system
         for thread in _threads(pid):
             try:
                 nanoseconds += int((thread / "schedstat").read_text().split()[0])
             except GONE:
                 continue
-    return Cpu(nanoseconds / 1e9, user / TICK, system / TICK)
+    return Cpu(nanoseconds / 1e9, user, system)
 
 
 def _threads(pid: int) -> list[Path]:
@@ -121,32 +104,34 @@ def _threads(pid: int) -> list[Path]:
 
 
 def threads(pid: int) -> int:
-    fields = stat_fields(pid)
-    return int(fields[THREADS]) if fields else 0
+    """Returns the number of threads; 0 for a process that has ended."""
+    try:
+        return int(psutil.Process(pid).num_threads())
+    except GONE:
+        return 0
 
 
 def name(pid: int) -> str:
-    """The title that the process gave itself, or what the kernel calls it (cut at 15 bytes)."""
+    """Returns the title that the process gave itself, or what the kernel calls it."""
     try:
-        short = Path(f"/proc/{pid}/comm").read_text().strip()
-        title = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
+        process = psutil.Process(pid)
+        short, title = str(process.name()), " ".join(process.cmdline()).strip()
     except GONE:
         return ""
     return title if title.startswith(short) and len(title) <= LONGEST_TITLE else short
 
 
 def memory(pid: int) -> Memory:
-    sizes: dict[str, int] = {}
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]:
-        field, value, *_ = line.split()
-        sizes[field.rstrip(":")] = int(value) * 1024
-    return Memory(sizes["Pss"], sizes["Rss"], sizes["Private_Clean"] + sizes["Private_Dirty"])
+    """Raises one of GONE."""
+    sizes = psutil.Process(pid).memory_full_info()
+    return Memory(sizes.pss, sizes.rss, sizes.uss)
 
 
 def connections(port: int) -> int:
-    """Connections that are established at a local port, the server's ends of them.
+    """Returns how many connections are established at a local port: the server's ends of them.
 
-    Each counts once: a table that changes while it is read may list one twice.
+    Each counts once: a table that changes while it is read may list one twice. psutil would look at the descriptors of
+    every process, too, which disturbs what is measured.
     """
     local = f":{port:04X}"
     found: set[tuple[str, str]] = set()
@@ -163,7 +148,6 @@ def connections(port: int) -> int:
 
 
 def machine_busy_seconds() -> float:
-    """CPU seconds the whole machine has spent on anything: tells whether other programs were busy."""
-    fields = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
-    idle = fields[3] + fields[4]
-    return (sum(fields[:8]) - idle) / TICK
+    """Returns the CPU seconds that the whole machine has spent on anything: tells whether other programs were busy."""
+    times = psutil.cpu_times()
+    return float(times.user + times.nice + times.system + times.irq + times.softirq + times.steal)
