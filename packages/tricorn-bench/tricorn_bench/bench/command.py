@@ -31,6 +31,7 @@ from tricorn_bench.bench.report import drawing, layout, text
 from tricorn_bench.bench.result import Configured, Result
 from tricorn_bench.bench.swarm import Swarm
 from tricorn_bench.bench.trial import Request, Stage, Trial
+from tricorn_bench.load import progress
 
 
 class Status(IntEnum):
@@ -154,7 +155,7 @@ def _measured(arguments: argparse.Namespace, words: Sequence[str], generate: Gen
         machine.demand_descriptors(most, limit)
         os.sched_setaffinity(0, cores.load)
         possible = [trial for trial in trials if not trial.configuration.why_not]
-        _say(_announcement(arguments, possible, around))
+        _say(_announcement(arguments, possible, around), stays=True)
         bench = Bench(
             application=arguments.application,
             interface=interface,
@@ -269,7 +270,7 @@ def _swarm(arguments: argparse.Namespace, preset: Preset, cores: Cores) -> Swarm
         arguments.expect_workers,
     )
     if made.master is not None:
-        _say(f"rounds of locust's workers: {made.invitation()}")
+        _say(f"rounds of locust's workers: {made.invitation()}", stays=True)
     return made
 
 
@@ -337,15 +338,9 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.1f} minutes"
 
 
-def _say(line: str) -> None:
-    """Progress, apart from the report: one line that changes on a terminal, a line each elsewhere."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{line}")
-        if " left out" in line or "rounds of" in line:
-            sys.stderr.write("\n")
-    else:
-        sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
+def _say(line: str, *, stays: bool = False) -> None:
+    """Shows progress on stderr, apart from the report."""
+    progress.show(sys.stderr, line, stays=stays)
 
 
 # ---- The result
@@ -445,8 +440,7 @@ def _turns(arguments: argparse.Namespace) -> str:
 
 
 def _report(result: Result, arguments: argparse.Namespace, conditions: Sequence[Condition]) -> int:
-    if sys.stderr.isatty():
-        sys.stderr.write("\r\x1b[K")
+    progress.clear(sys.stderr)
     print(text.terminal(result))
     if arguments.output:
         written = files.write(result, Path(arguments.output))

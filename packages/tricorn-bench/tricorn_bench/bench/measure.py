@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from tricorn.record import Record, replace
 from tricorn_bench.bench import proc, split, theory
@@ -38,6 +38,10 @@ Generator = Callable[[Plan, Callable[[Mapping[str, Any]], bool]], Any]
 """`tricorn_bench.load.run`: the second argument says about once a second whether to go on."""
 
 
+class Say(Protocol):
+    def __call__(self, line: str, *, stays: bool = False) -> object: ...
+
+
 class Bench(Record):
     """What all rounds have in common."""
 
@@ -48,7 +52,7 @@ class Bench(Record):
     cores: Cores
     rounds: int
     generate: Generator
-    say: Callable[[str], object]
+    say: Say
     warmup: float = 1.0
     port: int | None = None
     database: Watch | None = None
@@ -101,7 +105,7 @@ def measure(bench: Bench, trials: Sequence[Trial], before: Measured | None = Non
             try:
                 rounds.extend(_rounds(start))
             except DidNotServe as reason:
-                bench.say(f"{name} is left out: {found.failed(trial, len(rounds), str(reason))}")
+                bench.say(f"{name} is left out: {found.failed(trial, len(rounds), str(reason))}", stays=True)
             found.add(trial, rounds)
             bench.keep(found.measured(progress))
     if not found.cells:

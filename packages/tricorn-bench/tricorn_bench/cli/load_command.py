@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from typing import TextIO
 
 from tricorn.errors import ExitCode
 from tricorn_bench.cli import load_flags
-from tricorn_bench.load import Interrupted, LoadError, Plan, Progress, Result, hgrm, run, sample, summary
+from tricorn_bench.load import Interrupted, LoadError, Plan, Progress, Result, hgrm, progress, run, sample, summary
 
 INTERRUPTED = 130
 """128 + SIGINT; hey's status is 0 then, which a script would take for a complete run."""
@@ -38,15 +37,14 @@ def main(words: Sequence[str]) -> int:
 
 
 def _measure(plan: Plan) -> tuple[Result, bool]:
-    live = Live(sys.stderr)
     try:
-        return run(plan, live.show), False
+        return run(plan, lambda so_far: progress.show(sys.stderr, render(so_far))), False
     except Interrupted as interrupted:
         if interrupted.result is None:
             raise KeyboardInterrupt from None
         return interrupted.result, True
     finally:
-        live.end()
+        progress.clear(sys.stderr)
 
 
 def _tell(command: load_flags.Command, result: Result) -> None:
@@ -69,38 +67,14 @@ def _report(command: load_flags.Command, result: Result) -> str:
     return json.dumps(result.as_json(), indent=2) if command.as_json else summary.text(result)
 
 
-class Live:
-    """How it is going: one line that changes on a terminal, a line a second elsewhere."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._is_terminal = stream.isatty()
-        self._width = 0
-
-    def show(self, progress: Progress) -> None:
-        line = render(progress)
-        if self._is_terminal:
-            self._stream.write(f"\r{line:{self._width}}")
-            self._width = len(line)
-        else:
-            self._stream.write(f"{line}\n")
-        self._stream.flush()
-
-    def end(self) -> None:
-        """The line gives way to the report."""
-        if self._width:
-            self._stream.write(f"\r{'':{self._width}}\r")
-            self._stream.flush()
-
-
-def render(progress: Progress) -> str:
-    latency = progress["latency"]
-    parts = [f"{progress['seconds']:.0f} s", f"{progress['rate']:,.0f} req/s", f"{progress['answered']:,} answered"]
+def render(so_far: Progress) -> str:
+    latency = so_far["latency"]
+    parts = [f"{so_far['seconds']:.0f} s", f"{so_far['rate']:,.0f} req/s", f"{so_far['answered']:,} answered"]
     if latency:
         parts.append(f"p50 {latency['p50'] * 1e3:.2f} ms, p99 {latency['p99'] * 1e3:.2f} ms")
-    parts.append(f"{progress['connections']} connections")
-    if progress["late"]:
-        parts.append(f"{progress['late']:,} late")
-    if progress["failed"]:
-        parts.append(f"{progress['failed']:,} errors")
+    parts.append(f"{so_far['connections']} connections")
+    if so_far["late"]:
+        parts.append(f"{so_far['late']:,} late")
+    if so_far["failed"]:
+        parts.append(f"{so_far['failed']:,} errors")
     return "   ".join(parts)
