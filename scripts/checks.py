@@ -56,6 +56,11 @@ LINT = [
         [PYTHON, "scripts/render_settings.py", "--check"],
         "docs/settings.md and docs/FLAGS.md say what the records say",
     ),
+    Check(
+        "completions",
+        [PYTHON, "scripts/render_completions.py", "--check"],
+        "completions of shells have what the records say",
+    ),
     Check("drivers", [PYTHON, "scripts/render_drivers.py", "--check"], "docs/GREENLETS.md says what the records say"),
     Check("metrics", [PYTHON, "scripts/render_metrics.py", "--check"], "docs/OPERATIONS.md says what the records say"),
     Check(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,8 @@ from tricorn.config.validators import Boolean, Invalid, Malformed
 from tricorn.spelling import hint
 
 SHELLS = ("bash", "zsh", "fish")
+COMPLETIONS = os.path.join(os.path.dirname(__file__), "completions")
+"""The completion scripts `tricorn.SHELL`, which scripts/render_completions.py renders."""
 
 COMMAND_LINE = "command line"
 ENVIRONMENT_ARGUMENTS = ("GUNICORN_CMD_ARGS", "TRICORN_CMD_ARGS")
@@ -304,9 +307,8 @@ class _PrintShortHelp(argparse.Action):
 
 class _PrintCompletions(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, _: object, shell: Any, __: object = None) -> NoReturn:
-        from tricorn.config import completions
-
-        sys.stdout.write(completions.render(shell))
+        with open(os.path.join(COMPLETIONS, f"tricorn.{shell}"), encoding="utf-8") as script:
+            sys.stdout.write(script.read())
         parser.exit()
 
 

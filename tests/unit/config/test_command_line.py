@@ -6,9 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
-from tricorn.config import completions
 from tricorn.config.borrowed import BORROWED, Refused
-from tricorn.config.command_line import build_parser, read_arguments, read_environment_arguments, short_help
+from tricorn.config.command_line import (
+    COMPLETIONS,
+    build_parser,
+    read_arguments,
+    read_environment_arguments,
+    short_help,
+)
 from tricorn.config.registry import SETTINGS
 from tricorn.config.unavailable import UNAVAILABLE, Takes, Unavailable, judge
 
@@ -110,7 +115,7 @@ def test_completions_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         read_arguments(["--completions", "bash"])
     assert not caught.value.code
-    assert capsys.readouterr().out == completions.render("bash")
+    assert capsys.readouterr().out == Path(COMPLETIONS, "tricorn.bash").read_text()
 
 
 def test_of_shells_that_are_known(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 from tricorn import workers
-from tricorn.config import completions
-from tricorn.config.command_line import SHELLS
+from tricorn.config.command_line import COMPLETIONS, SHELLS
 from tricorn.config.registry import SETTINGS
 
 FLAGS = [flag for setting in SETTINGS for flag in setting.flags]
+
+
+def script_of(shell: str) -> str:
+    return Path(COMPLETIONS, f"tricorn.{shell}").read_text()
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -21,7 +24,7 @@ def test_the_shell_understands_it(shell: str) -> None:
     path = shutil.which(shell)
     if path is None:
         pytest.skip(f"{shell} is not installed")
-    script = completions.render(shell)
+    script = script_of(shell)
     done = subprocess.run([path, "-n"], input=script, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -30,7 +33,7 @@ def complete(*words: str) -> set[str]:
     """What bash offers for the last of `words`."""
     quoted = " ".join(f"'{word}'" for word in words)
     script = (
-        f"{completions.render('bash')}\nCOMP_WORDS=({quoted})\nCOMP_CWORD={len(words) - 1}\n_tricorn\n"
+        f"{script_of('bash')}\nCOMP_WORDS=({quoted})\nCOMP_CWORD={len(words) - 1}\n_tricorn\n"
         'printf "%s\\n" "${COMPREPLY[@]}"\n'
     )
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
@@ -64,14 +67,14 @@ def test_bash_offers_names_with_spaces(tmp_path: Path) -> None:
 
 
 def test_zsh_has_every_flag() -> None:
-    script = completions.render("zsh")
+    script = script_of("zsh")
     assert script.startswith("#compdef tricorn\n")
     for flag in FLAGS:
         assert re.search(rf"^    '[^']*{re.escape(flag)}[=+]?\[", script, re.MULTILINE), flag
 
 
 def test_fish_has_every_flag() -> None:
-    script = completions.render("fish")
+    script = script_of("fish")
     for flag in FLAGS:
         word = f"-l {flag[2:]} " if flag.startswith("--") else f"-s {flag[1:]} "
         assert word in script

@@ -1,14 +1,17 @@
-"""Shell completions, rendered from the records.
+"""Renders the shell completions, which `tricorn --completions SHELL` prints, from the records of the settings.
 
-tricorn --completions bash > /etc/bash_completion.d/tricorn
+python scripts/render_completions.py           writes them
+python scripts/render_completions.py --check   fails if a file is not what the records say
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
 
-from tricorn.config.command_line import SHELLS
+from tricorn.config.command_line import COMPLETIONS, SHELLS
 from tricorn.config.lookups import ClassName, Group, User
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Action, Setting
@@ -18,19 +21,16 @@ _BY_LINE = "local IFS=$'\\n'; "
 """For bash: names of files may contain spaces."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Flag:
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class _Flag(NamedTuple):
     names: tuple[str, ...]
     help: str
     takes: str
-    """What follows: nothing, words, files, directories, users, groups or text."""
+    """The kind of its operand: nothing, words, files, directories, users, groups or text."""
     words: tuple[str, ...] = ()
     repeated: bool = False
-
-
-def render(shell: str) -> str:
-    """The completion script for one of SHELLS."""
-    return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell]()
 
 
 def _flags() -> Iterator[_Flag]:
@@ -144,3 +144,23 @@ def _fish() -> str:
         escaped = flag.help.replace("\\", "\\\\").replace("'", "\\'")
         lines.append(" ".join([*parts, f"-d '{escaped}'"]))
     return "\n".join([*lines, ""])
+
+
+SCRIPTS: dict[str, Callable[[], str]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}
+
+
+def main(arguments: list[str]) -> int:
+    stale = []
+    for shell in SHELLS:
+        path, script = Path(COMPLETIONS, f"tricorn.{shell}"), SCRIPTS[shell]()
+        if arguments != ["--check"]:
+            path.write_text(script)
+        elif not path.exists() or path.read_text() != script:
+            stale.append(path.relative_to(ROOT))
+    for path in stale:
+        print(f"{path} is not what the records say: run python scripts/render_completions.py")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
