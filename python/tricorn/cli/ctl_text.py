@@ -15,7 +15,7 @@ def text(word: str, result: Result) -> str:
 
 
 def printable(text: str) -> str:
-    """What clients and other users have written does not reach the terminal as commands of it."""
+    """Escapes what clients and other users have written, so that a terminal does not obey it."""
     return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
 
 
@@ -63,7 +63,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def routes(result: Result, most: int | None = None) -> str:
-    """What each costs: all of its time, and where that went, of those requests of which it is told."""
+    """Renders the cost of each route: its total time, and where that went, for the requests that told."""
     if not result["counted"]:
         return "Routes are not counted (route_metrics = 0)."
     rows = result["routes"]
@@ -155,7 +155,7 @@ def _worker(row: Result) -> tuple[object, ...]:
 
 
 def _call(row: Result) -> str:
-    """What `cancel` wants to know; a server that does not have the word does not tell."""
+    """Returns the address of a call for `cancel`; a server without that command gives the slot only."""
     return f"{row['slot']}.{row['place']}@{row['start']}" if "start" in row else str(row["slot"])
 
 

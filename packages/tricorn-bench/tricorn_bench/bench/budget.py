@@ -1,4 +1,4 @@
-"""How long rounds may be, so that all of them end in time: `--budget`."""
+"""Time budget of a run (`--budget`): shortens rounds so that all of them end in time."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ INCOMPLETE = "the report is not complete. No server was running."
 
 
 SECONDS = 3.0
-"""Of load in a round."""
+"""Seconds of load in a round."""
 REPORTING, TELLING = 8.0, 1.0
 """Seconds of a budget that are left for the report, and for one without charts."""
 IMPORTING = 1.0
@@ -184,7 +184,7 @@ def _measured(arguments: argparse.Namespace, words: Sequence[str], generate: Gen
 
 
 def expected_seconds(words: Sequence[str]) -> float:
-    """How long a command line measures, about."""
+    """Estimates how long a command line measures."""
     arguments = parser().parse_intermixed_args(words)
     preset = _preset(arguments)
     asked = _asked(arguments)
@@ -347,7 +347,7 @@ def _say(line: str, *, stays: bool = False) -> None:
 
 
 class _Told(Record):
-    """What a result says besides what was measured."""
+    """Context of a result: the command line, and the versions of what was measured."""
 
     arguments: argparse.Namespace
     words: Sequence[str]

@@ -47,7 +47,7 @@ class Condition(Record):
         return cls(figure, sign == ">", limit * (1000 if unit == "s" else 1), unit == "x", text.strip())
 
     def broken_by(self, name: str, base: Cell | None, cell: Cell, *, paired: bool) -> str | None:
-        """What is to be said of a cell that is beyond the limit; None if it is not, or the difference may be noise."""
+        """Returns a sentence for a cell beyond the limit; None if it is within, or the difference may be noise."""
         if not self.relative:
             value = self.figure.read(cell["rounds"])
             if value is None or not self._is_beyond(value):
@@ -89,7 +89,7 @@ def table(base: Result, other: Result) -> Table:
 
 
 def warnings(base: Result, other: Result) -> list[str]:
-    """What makes a comparison of two files weak."""
+    """Returns the reasons why a comparison of two files is weak."""
     found = []
     for key in ("cpu", "python", "kernel"):
         ours, theirs = base["machine"].get(key), other["machine"].get(key)
@@ -104,7 +104,7 @@ def warnings(base: Result, other: Result) -> list[str]:
 
 
 def broken(conditions: Sequence[Condition], base: Result | None, result: Result) -> list[str]:
-    """What to say of each cell that breaks a condition.
+    """Returns a sentence for each cell that breaks a condition.
 
     Relative ones are about `base`, and without one about the first configuration of the result itself.
     """

@@ -47,7 +47,7 @@ class Configuration(Record):
 
     @property
     def name(self) -> str:
-        """What parses to the same configuration."""
+        """The line that parses to the same configuration."""
         words = list(self.words)
         if len(words) > 1 and words[0] == "-k":
             words = words[1:]
@@ -64,7 +64,7 @@ class Configuration(Record):
 
     @property
     def other_words(self) -> tuple[str, ...]:
-        """Without the worker class."""
+        """Arguments without the worker class."""
         return _without(self.words, CLASS_FLAGS) if self.kind.classes else self.words
 
     def with_workers(self, count: int) -> Configuration:

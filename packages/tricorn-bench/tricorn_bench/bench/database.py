@@ -1,4 +1,4 @@
-"""How many connections a database has while it is measured: `--db DSN`, PostgreSQL."""
+"""Counter of a database's connections during a measurement: `--db DSN`, PostgreSQL."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Watch:
             raise BenchError(f"The database of --db cannot be reached: {reason}") from None
 
     def count(self) -> int | None:
-        """None when the database does not tell: it may be the one that is overloaded."""
+        """Counts connections; None when the database does not answer: it may be the one that is overloaded."""
         try:
             return int(self._ask(_COUNT))
         except self._failure:

@@ -1,4 +1,4 @@
-"""What can keep a measurement from being made."""
+"""Errors that keep a measurement from being made."""
 
 from __future__ import annotations
 

@@ -16,15 +16,15 @@ MIB = 2**20
 
 class Figure(Record):
     key: str
-    """As `--fail-if` names it."""
+    """Name for `--fail-if`."""
     label: str
     unit: str
     read: Callable[[Sequence[Round]], float | None]
-    """Of several rounds together; None if they do not have it."""
+    """Reads the value of several rounds together; None if they do not have it."""
     better: Better = "less"
     digits: int = 1
     note: str = ""
-    """What it is, for the page."""
+    """Explanation for the page."""
 
     @property
     def header(self) -> str:
@@ -78,7 +78,7 @@ def merged(rounds: Sequence[Round]) -> Histogram:
 
 
 def percentile(share: float, key: str) -> Callable[[Sequence[Round]], float | None]:
-    """In milliseconds. Of one round as the generator told it; of several from all their requests together."""
+    """Returns a reader of a percentile in milliseconds, for several rounds from all of their requests."""
 
     def read(rounds: Sequence[Round]) -> float | None:
         if not answers(rounds):
@@ -155,4 +155,4 @@ FIGURES = (
 BY_KEY = {figure.key: figure for figure in FIGURES}
 
 SHORT = ("rate", "cpu", "p50", "p90", "p99", "max", "errors", "pss", "threads", "database")
-"""What fits into a terminal; the last one is there with `--db` only."""
+"""Figures that fit into a terminal; the last one exists with `--db` only."""

@@ -45,7 +45,7 @@ def meinheld(application: Any, host: str, port: int) -> None:
 
 
 def tornado(application: Any, host: str, port: int) -> None:
-    """On tornado's own server."""
+    """Serves on tornado's own server."""
     import asyncio
 
     from tornado.httpserver import HTTPServer
@@ -58,14 +58,14 @@ def tornado(application: Any, host: str, port: int) -> None:
 
 
 def aiohttp(application: Any, host: str, port: int) -> None:
-    """On aiohttp's own runner."""
+    """Serves on aiohttp's own runner."""
     from aiohttp import web
 
     web.run_app(application, host=host, port=port, access_log=None, backlog=2048, print=None, ssl_context=secured())
 
 
 def secured() -> ssl.SSLContext | None:
-    """With the certificate of the command line; None: without TLS."""
+    """Returns a context with the certificate of the command line; None: without TLS."""
     if len(sys.argv) < 7:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

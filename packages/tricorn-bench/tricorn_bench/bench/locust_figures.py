@@ -30,7 +30,7 @@ class Name(TypedDict):
 
 
 class Used(Record):
-    """What locust itself used."""
+    """Resources that locust itself used."""
 
     cpu_seconds: float
     bottleneck: bool
@@ -129,7 +129,7 @@ def _sum(method: str, name: str, several: Sequence[Name]) -> NameSum:
 
 
 def remarks(rounds: Sequence[Round]) -> list[str]:
-    """What the locustfile raised."""
+    """Returns a sentence for each exception that the locustfile raised."""
     messages: dict[str, int] = {}
     for one in rounds:
         for raised in one["load"]["generator"].get("exceptions", ()):

@@ -1,4 +1,4 @@
-"""What locust runs beside the user's locustfile: at its end, its statistics as JSON.
+"""Listener beside the user's locustfile: writes locust's statistics as JSON when it ends.
 
 locust loads it (`-f locustfile.py,locust_listener.py`), so it imports nothing of tricorn. Used are locust's events and
 the statistics of its environment (https://docs.locust.io/en/stable/api.html). Imported anywhere else it does nothing:
@@ -14,7 +14,7 @@ import time
 from typing import Any
 
 VARIABLE = "TRICORN_BENCH_LOCUST"
-"""Of the environment: the file to be written."""
+"""Environment variable with the path of the file to write."""
 
 LEAVING = 10.0
 """Seconds in which workers have to tell their last figures."""

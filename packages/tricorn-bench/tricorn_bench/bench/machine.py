@@ -15,7 +15,7 @@ from tricorn_bench.bench.errors import BenchError
 
 
 class Cores(Record):
-    """Who runs where: on the same cores where there is only one."""
+    """Cores of the server and of the load generator: the same where there is only one."""
 
     server: tuple[int, ...]
     load: tuple[int, ...]
@@ -31,7 +31,7 @@ class Cores(Record):
 
     @classmethod
     def choose(cls, server: str | None, load: str | None) -> Cores:
-        """As `--cores` and `--load-cores` say; what they leave open is split. Raises BenchError."""
+        """Applies `--cores` and `--load-cores`, and splits what they leave open. Raises BenchError."""
         available = os.sched_getaffinity(0)
         found = cls.split(sorted(available))
         chosen = cls(

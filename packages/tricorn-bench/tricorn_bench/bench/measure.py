@@ -30,7 +30,7 @@ FIRST_LOOK, LOOKS_EVERY = 0.1, 0.25
 STOPPING = 2.0
 """Seconds that a load generator has to stop, which looks about once a second."""
 SHARE_OF_LOOKING = 0.05
-"""Of the time at most: with ten thousand connections a look takes tens of milliseconds."""
+"""Largest share of the time spent on looks: with ten thousand connections one takes tens of milliseconds."""
 LEFT_OUT = ("WEB_CONCURRENCY", "PORT", "TRICORN_CMD_ARGS", "GUNICORN_CMD_ARGS")
 """Variables that would change what a command line says."""
 
@@ -43,7 +43,7 @@ class Say(Protocol):
 
 
 class Bench(Record):
-    """What all rounds have in common."""
+    """Parameters that all rounds share."""
 
     application: str
     interface: str | None
@@ -59,7 +59,7 @@ class Bench(Record):
     swarm: Generator | None = None
     """Measures instead of `generate`, which then warms up only."""
     host: str = "127.0.0.1"
-    """Where servers listen."""
+    """Address that servers listen on."""
     certificate: Certificate | None = None
     """Servers speak TLS, with this one."""
     budget: Budget | None = None
@@ -73,13 +73,13 @@ class Measured(Record):
     """Configurations that could not be measured, and why."""
     commands: Mapping[str, list[str]] = {}
     answer: str = ""
-    """What the servers answer, all the same."""
+    """Response of every server: the same for all."""
     theory: Sequence[Expected] = ()
     notes: Sequence[str] = ()
 
 
 class _Progress:
-    """What was learnt on the way: the answer of the first server, capacities."""
+    """Findings on the way: the response of the first server, capacities."""
 
     def __init__(self) -> None:
         self.answer: tuple[int, int] | None = None
@@ -88,7 +88,7 @@ class _Progress:
         self.alone: dict[str, float] = {}
         """Seconds that a request takes while there is no other one."""
         self.agreed: dict[str, str] = {}
-        """What each configuration agreed to, over TLS."""
+        """TLS parameters that each configuration negotiated."""
 
 
 def measure(bench: Bench, trials: Sequence[Trial], before: Measured | None = None) -> Measured:
@@ -115,7 +115,7 @@ def measure(bench: Bench, trials: Sequence[Trial], before: Measured | None = Non
 
 
 class _Found:
-    """What there is so far. A start counts as a whole: its rounds are added together."""
+    """Results so far. A start counts as a whole: its rounds are added together."""
 
     def __init__(self, before: Measured, trials: Sequence[Trial]) -> None:
         self.before = before
@@ -126,7 +126,7 @@ class _Found:
         self.notes = list(before.notes)
 
     def missing(self, number: int) -> list[Trial]:
-        """What a round has to measure, after so many."""
+        """Returns what round `number` still has to measure."""
         possible = (trial for trial in self.trials if trial.configuration.name not in self.absent)
         return [trial for trial in possible if self.starts_of(trial) <= number]
 
@@ -169,7 +169,7 @@ class _Found:
 
 
 def _in_time(bench: Bench, trials: Sequence[Trial], rounds: int) -> Iterator[Trial]:
-    """What is measured in a round, the first of so many: as long as the budget lets it be."""
+    """Yields what the next of `rounds` rounds measures, shortened to the budget."""
     if bench.budget is None or not trials:
         yield from trials
         return
@@ -198,7 +198,7 @@ def _expected(cell: Cell, progress: _Progress) -> Iterator[Expected]:
 class _Ports(Record):
     served: int
     admin: int | None
-    """Of tricorn."""
+    """Port of tricorn's admin listener."""
     certificate: Certificate | None = None
 
     def named(self, word: str) -> str:
@@ -233,7 +233,7 @@ class _Start(Record):
 
 
 def _rounds(start: _Start) -> Iterator[Round]:
-    """Those of the stages that are kept, in order."""
+    """Yields the rounds of the stages that are kept, in order."""
     bench, trial, ports = start.bench, start.trial, start.ports
     with Server(
         start.command,
@@ -279,7 +279,7 @@ def check(bench: Bench, name: str, server: Server, progress: _Progress) -> None:
 
 
 def _differs(length: int, expected: int) -> bool:
-    """By more than a tenth and 64 bytes: pages hold times, tokens, and names of processes."""
+    """Whether sizes differ by more than a tenth and 64 bytes: pages hold times, tokens, and names of processes."""
     return abs(length - expected) > max(64, expected / 10)
 
 
@@ -345,7 +345,7 @@ def _one_round(start: _Start, stage: Stage, server: Server) -> Round:
 
 
 def agreed(load: Load) -> str:
-    """What the last round agreed to, in words; empty without TLS."""
+    """Describes what the last round negotiated; empty without TLS."""
     tls: Mapping[str, Any] | None = load.get("tls")  # type: ignore[assignment]  # of `tricorn-load/1`, beyond `Load`
     if tls is None:
         return ""
@@ -381,7 +381,7 @@ def memory_of(server: Server, threads: Mapping[int, int]) -> list[OneProcess]:
 
 
 class _Looks:
-    """What was seen of a server while it was under load: the most of each."""
+    """Peaks seen while a server was under load."""
 
     def __init__(self) -> None:
         self.connections = 0
@@ -459,5 +459,5 @@ def _started(generate: Generator, plan: Plan) -> Iterator[_Running]:
 
 
 def servers_of_theory(capacity: float, alone: float) -> int:
-    """How many requests are served side by side at the capacity (Little's law), given what one takes alone."""
+    """Returns how many requests are served in parallel at capacity (Little's law), given the time of a lone one."""
     return max(1, math.floor(capacity * alone + 0.5))

@@ -14,14 +14,14 @@ WORKERS = tuple(range(1, 11))
 USERS = (10, 100, 1_000, 10_000)
 CONNECTIONS = (10, 50, 100, 500, 1_000)
 BEYOND_LIMIT = (0.5, 0.75, 1.0, 1.25, 2.0)
-"""Of the connections that a database has."""
+"""Shares of a database's connection limit."""
 LOADS = (0.30, 0.50, 0.70, 0.85)
 STEADY = 5.0
 """Seconds that all users are there, beyond the longest time that one thinks: each has asked."""
 
 
 class Asked(Record):
-    """What the command line says."""
+    """Choices of the command line."""
 
     configurations: tuple[Configuration, ...]
     interface: str | None
@@ -54,7 +54,7 @@ PACKAGES = ("gevent", "eventlet", "tornado", "aiohttp")
 
 
 def every_class(asked: Asked) -> list[Configuration]:
-    """Those that can run the application; whose library is not installed stays, with the reason."""
+    """Returns every worker class that can run the application; one whose library is missing stays, with the reason."""
     found = []
     for line in CLASSES[asked.interface or "WSGI"]:
         one = Configuration.parse(line)
@@ -136,4 +136,4 @@ PRESETS = {
 }
 
 PLAIN = Preset("", "", None, every_class, _plain, at_levels=False)
-"""Without a preset."""
+"""Default: no preset."""

@@ -1,4 +1,4 @@
-"""What an application is, asked in a process of its own: `tricorn bench` imports none.
+"""Probes an application in a process of its own: `tricorn bench` imports none.
 
 python -m tricorn_bench.bench.probe MODULE:APPLICATION
 """

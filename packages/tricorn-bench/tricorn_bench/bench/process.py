@@ -79,7 +79,7 @@ def keep_niceness() -> None:
 
 
 def raise_descriptors() -> int:
-    """As many descriptors as the system lets this process have; how many that is."""
+    """Raises the limit of open files as far as the system permits, and returns it."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard

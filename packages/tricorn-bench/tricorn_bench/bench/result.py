@@ -17,7 +17,7 @@ SCHEMA = "tricorn-bench/1"
 
 
 class CpuSeconds(TypedDict):
-    """Of all processes of the server, while it was measured."""
+    """CPU time of all processes of the server during the measurement."""
 
     total: float
     user: float
@@ -25,7 +25,7 @@ class CpuSeconds(TypedDict):
 
 
 class Load(TypedDict):
-    """What the load generator saw: the part of `tricorn-load/1` that reports need. All of it is kept."""
+    """Measurement by the load generator: the part of `tricorn-load/1` that reports need. All of it is kept."""
 
     seconds: float
     sent: int
@@ -55,7 +55,7 @@ class Parts(TypedDict):
     application: float
     rest: float
     gil: float
-    """How long its thread waited for the GIL, while the request waited or was not read yet (sync, gthread)."""
+    """Time the thread waited for the GIL while the request waited or was not read yet (sync, gthread)."""
 
 
 class Round(TypedDict):
@@ -87,7 +87,7 @@ class Cell(TypedDict):
 
 
 class Expected(TypedDict):
-    """What M/M/W says: the latency of a share of the requests at a load."""
+    """Latencies that M/M/W predicts at a load."""
 
     configuration: str
     at: float
@@ -138,7 +138,7 @@ def read(path: Path) -> Result:
 
 
 def misfit(value: object, shape: Any, where: str) -> str | None:
-    """What keeps `value` from being a `shape`, as half a sentence; None if it is one. Further keys are allowed."""
+    """Describes, as half a sentence, why `value` is no `shape`; None if it is one. Further keys are allowed."""
     origin, parts = get_origin(shape), get_args(shape)
     if shape is Any:
         return None

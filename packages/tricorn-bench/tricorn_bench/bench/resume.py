@@ -1,4 +1,4 @@
-"""What an interrupted measurement has left: `--resume`."""
+"""Resuming an interrupted measurement: `--resume`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tricorn_bench.bench.errors import BenchError
 from tricorn_bench.bench.measure import Measured
 
 SHORTENED = "Rounds had"
-"""How the note about shortened rounds begins: it stays true of those that are kept."""
+"""Prefix of the note about shortened rounds: it stays true for those that are kept."""
 
 
 def kept(path: Path, application: str, load: str) -> Measured:

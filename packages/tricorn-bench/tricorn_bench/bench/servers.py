@@ -21,7 +21,7 @@ class Certificate(Record):
 
 
 class Order(Record):
-    """What is to be started."""
+    """Request to start a server."""
 
     python: str
     application: str
@@ -30,7 +30,7 @@ class Order(Record):
     """Arguments of the configuration, in the server's own spelling."""
     interface: str | None = None
     admin_port: int | None = None
-    """Of tricorn: where it says where the time of requests goes."""
+    """Port of tricorn's admin listener, whose metrics say where the time of requests goes."""
     host: str = "127.0.0.1"
     certificate: Certificate | None = None
     """There is TLS, with this one."""
@@ -51,7 +51,7 @@ class Kind(Record):
     command: Callable[[Order], list[str]]
     interfaces: tuple[str, ...] = (WSGI,)
     workers_flag: tuple[str, ...] = ()
-    """How the number of worker processes is told, all spellings; the first one is used. Empty: there is one process."""
+    """Flag for the number of worker processes, in all spellings; the first one is used. Empty: there is one process."""
     classes: tuple[str, ...] = ()
     """The worker classes that it has under our names. Empty: it has none."""
     needs_attribute: bool = False

@@ -1,4 +1,4 @@
-"""Where the time of requests went: what a running tricorn says of it at `/metrics` of its admin listener."""
+"""Breakdown of request time, read from `/metrics` on the admin listener of a running tricorn."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _LINE = re.compile(r"^tricorn_(\w+_(?:sum|count)) (\S+)$", re.MULTILINE)
 PATIENCE = 5.0
 
 Sums = dict[str, float]
-"""By the names of samples, without their prefix: seconds, and counts of requests."""
+"""Values by sample name without its prefix: seconds, and counts of requests."""
 
 
 def read(port: int | None) -> Sums | None:
-    """What all workers have counted so far; None if the server does not tell."""
+    """Reads the counters of all workers; None if the server does not answer."""
     if port is None:
         return None
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
@@ -37,7 +37,7 @@ def read(port: int | None) -> Sums | None:
 
 
 def sums(text: str) -> Sums | None:
-    """Of the text format of Prometheus; None if a family is not there."""
+    """Parses Prometheus' text format; None if a family is missing."""
     found = {name: float(value) for name, value in _LINE.findall(text)}
     wanted = [f"{family}_{what}" for family in FAMILIES.values() for what in ("sum", "count")]
     return {name: found[name] for name in wanted} if found.keys() >= set(wanted) else None

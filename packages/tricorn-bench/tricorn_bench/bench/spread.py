@@ -22,11 +22,11 @@ LEAST_EFFECT = 0.005
 # Student's t, the quantile 0.975, for 1, 2, 3 … degrees of freedom.
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 _T_BEYOND = 2.09
-"""For 16 to 30 degrees of freedom, within 2 %; it tends to 1.96."""
+"""Quantile for 16 to 30 degrees of freedom, within 2 %; it tends to 1.96."""
 
 
 class Ratio(Record):
-    """How many times as much, and between which ratios it lies with a probability of 95 %."""
+    """Ratio of two means with its 95 % confidence interval."""
 
     value: float
     low: float
@@ -59,7 +59,7 @@ def ratio(base: Sequence[float], other: Sequence[float], *, paired: bool) -> Rat
 
 
 def standard_error(values: Sequence[float]) -> float:
-    """Of their mean, by the ideal bootstrap, widened for few values; 0 for one."""
+    """Returns the standard error of the mean by the ideal bootstrap, widened for few values; 0 for one."""
     count = len(values)
     return statistics.pstdev(values) / math.sqrt(count) * math.sqrt(count / (count - 1)) if count > 1 else 0.0
 

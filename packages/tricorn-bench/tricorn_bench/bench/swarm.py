@@ -44,7 +44,7 @@ LOOKS_EVERY = 0.1
 LEAVING = 1.0
 """Seconds between SIGTERM and SIGKILL: less than those in which a generator has to stop."""
 BUSY = 0.9
-"""Of a core for each of its processes: above that the figures are rather locust's own."""
+"""Share of a core per process of locust; above it the figures measure locust rather than the server."""
 MASTER_PORT = 5557
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*(?::\s.*)?$", re.MULTILINE)
 """The last line of a traceback: the name of an exception, and what it says. Frames are indented."""
@@ -58,11 +58,11 @@ class Swarm(Record):
     file: str
     cores: tuple[int, ...]
     processes: int = 1
-    """On this machine. Several are locust's workers, with a master beside them."""
+    """Processes on this machine. Several are locust's workers, with a master beside them."""
     master: TcpAddress | None = None
-    """Where the workers of other machines find the master instead."""
+    """Address where workers on other machines find the master."""
     workers: int = 0
-    """Of other machines, which are waited for."""
+    """Number of workers on other machines to wait for."""
 
     def __call__(self, plan: Plan, tick: Callable[[Mapping[str, Any]], bool]) -> Driven:
         """Raises BenchError if locust does, or if it makes no request. `tick` says whether to go on."""
@@ -108,7 +108,7 @@ class Swarm(Record):
         return f"locust failed: {_sentence(said, self.file)}"
 
     def invitation(self) -> str:
-        """How workers are started: each round has a master of its own, which dismisses them at its end."""
+        """Describes how to start workers: each round has a master of its own, which dismisses them at its end."""
         assert self.master is not None
         where = f"--master-host {self.master.host} --master-port {self.master.port}"
         return (
@@ -127,7 +127,7 @@ class Driven(Record):
 class _Spent(Record):
     cpu_seconds: float
     share: float
-    """Of a core, all of locust's processes together, without its start."""
+    """Share of a core that all processes of locust used, without its start."""
 
 
 def _run(
@@ -167,7 +167,7 @@ def _run(
 
 
 def _share(seen: Sequence[tuple[float, float]]) -> float:
-    """Of the second half, in which all users are there."""
+    """Returns the share of a core used in the second half, in which all users are there."""
     (begun, before), (ended, after) = seen[len(seen) // 2], seen[-1]
     return (after - before) / (ended - begun) if ended > begun else 0.0
 

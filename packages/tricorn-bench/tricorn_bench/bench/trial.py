@@ -1,4 +1,4 @@
-"""What is measured: a configuration, and under which loads."""
+"""Trials: a configuration, and the loads that it is measured under."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Stage(Record):
     hatch: float = 10.0
     """Seconds within which the users come."""
     at: float | None = None
-    """Where it stands on the chart's axis."""
+    """Position on the chart's axis."""
     kept: bool = True
     """Whether it is in the report, or only prepares another one."""
 
     @property
     def most_connections(self) -> int:
-        """In an open model as many as it takes: requests must not wait for one another in the load generator."""
+        """Most connections; in an open model enough that no request waits for another in the generator."""
         if self.users:
             return self.users
         is_open = self.rate is not None or self.share is not None

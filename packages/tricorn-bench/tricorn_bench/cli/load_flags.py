@@ -20,7 +20,7 @@ USAGE = "tricorn load [options...] URL [URL...]"
 DEFAULT_REQUESTS = 200
 DEFAULT_CONNECTIONS = 50
 DEFAULT_SECONDS = 10.0
-"""Where neither a number of requests nor a duration is given, and requests come at a rate or from users."""
+"""Default duration at a rate or with users, if neither a number of requests nor a duration is given."""
 OPEN_CONNECTIONS = 1000
 """Most of them in the open model, unless there is a `-c`."""
 MOST_SAMPLES = 1_000_000
@@ -32,7 +32,7 @@ Value = TypeVar("Value")
 
 
 class Command(Record):
-    """What `tricorn load` is to do."""
+    """Parsed command line of `tricorn load`."""
 
     plan: Plan
     as_json: bool
@@ -263,7 +263,7 @@ def _targets(given: argparse.Namespace) -> tuple[Target, ...]:
 
 
 def _server_name(given: argparse.Namespace, url: str) -> str | None:
-    """Of TLS: the field Host says it, or the URL, also that of a request over a unix socket."""
+    """Returns the TLS server name: from the Host header, or from the URL, also over a unix socket."""
     if not target.is_secure(url):
         return None
     fields = [value for name, value in given.H if name.lower() == "host"]
@@ -292,7 +292,7 @@ def _tls(given: argparse.Namespace, targets: Sequence[Target]) -> Tls:
 
 
 def _headers(given: argparse.Namespace) -> tuple[tuple[str, str], ...]:
-    """Those that were given, then ours where none was."""
+    """Returns the given headers, then defaults for those not given."""
     headers: list[tuple[str, str]] = list(given.H)
     if given.a is not None:
         user, found, password = given.a.partition(":")

@@ -1,4 +1,4 @@
-"""What can be wrong with a run before it begins, and its interruption."""
+"""Errors of a run before it begins, and its interruption."""
 
 from __future__ import annotations
 
@@ -20,4 +20,4 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, result: Result | None) -> None:
         super().__init__()
         self.result = result
-        """What was measured until then."""
+        """Measurements until then."""

@@ -30,7 +30,7 @@ def text(result: Result) -> str:
 
 
 def _percents(total: int) -> Iterator[float]:
-    """From 0 to 100, ever closer, as long as there is a value for each."""
+    """Yields percentages from 0 to 100, ever closer, as long as there is a value for each."""
     percent = 0.0
     while total and total * (1 - percent / 100) >= 1:
         yield percent

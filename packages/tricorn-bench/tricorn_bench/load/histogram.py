@@ -56,7 +56,7 @@ class Histogram:
 
     @classmethod
     def of(cls, latencies: Iterable[tuple[float, int]]) -> Histogram:
-        """Of latencies in seconds, and how often each occurred."""
+        """Makes a histogram of latencies in seconds, and how often each occurred."""
         counts: list[int] = []
         for seconds, number in latencies:
             index = _index(round(seconds / MICROSECOND))
@@ -75,7 +75,7 @@ class Histogram:
         return sum(self._counts)
 
     def merge(self, other: Histogram) -> Histogram:
-        """Of what both counted."""
+        """Returns the sum of both."""
         length = max(len(self._counts), len(other._counts))
         mine, others = (counts + [0] * (length - len(counts)) for counts in (self._counts, other._counts))
         return Histogram([one + another for one, another in zip(mine, others, strict=True)])
@@ -90,11 +90,11 @@ class Histogram:
         return 0.0
 
     def count_above(self, seconds: float) -> int:
-        """How many lie in buckets that begin above so many seconds."""
+        """Counts latencies in buckets that begin above so many seconds."""
         return sum(count for index, count in enumerate(self._counts) if _lowest(index) * MICROSECOND > seconds)
 
     def buckets(self) -> Iterator[Bucket]:
-        """Those that are not empty, in order."""
+        """Yields the buckets that are not empty, in order."""
         for index, count in enumerate(self._counts):
             if count:
                 yield Bucket(_highest(index) * MICROSECOND, count)

@@ -1,4 +1,4 @@
-"""What is to be sent, and how: `Plan`, and how the generator reads it."""
+"""Plan of a run: what to send and how, and its form for the generator."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class WebSocket(Record):
 
 
 class Tls(Record):
-    """For targets with https:// or wss://; files are in PEM."""
+    """TLS options for https:// and wss:// targets; files are in PEM."""
 
     verify: bool = True
     """The certificate of the server is checked."""
@@ -85,9 +85,9 @@ class Plan(Record):
 
     connections: int = 50
     requests: int | None = None
-    """So many are sent, and then no more."""
+    """Number of requests to send."""
     seconds: float | None = None
-    """For so long requests are sent; those under way at the end are waited for, up to `drain_seconds`."""
+    """Duration of the load; requests under way at its end have up to `drain_seconds`."""
 
     rate: float | None = None
     """Requests per second; at the beginning, if there is a `ramp`."""
@@ -96,9 +96,9 @@ class Plan(Record):
     ramp: tuple[Stage, ...] = ()
     replay: tuple[Replay, ...] = ()
     opens_all: bool = False
-    """In the open model: the first requests open all connections, one each."""
+    """Whether the first requests open all connections, one each (open model)."""
     any_connection: bool = False
-    """In the open model: a request takes any of the free connections, instead of the one that rested longest."""
+    """Whether a request takes any free connection, instead of the one idle longest (open model)."""
 
     hatch_rate: float | None = None
     """Clients that begin, per second."""
@@ -117,19 +117,19 @@ class Plan(Record):
     websocket: WebSocket | None = None
     tls: Tls = Tls()
     warmup_seconds: float = 0.0
-    """Of load before the counting begins."""
+    """Seconds of load before the counting begins."""
     drain_seconds: float = 5.0
     remote: bool = False
     """Other machines may be loaded."""
     samples: int = 0
-    """Of so many requests the result has what became of each."""
+    """Number of requests whose individual outcome the result keeps."""
 
     @property
     def is_open(self) -> bool:
         return self.rate is not None or bool(self.ramp) or bool(self.replay)
 
     def as_json(self) -> dict[str, Any]:
-        """As the generator reads it (crates/tricorn-load/src/plan.rs)."""
+        """Returns the plan as the generator reads it (crates/tricorn-load/src/plan.rs)."""
         return {
             "targets": [_target(target) for target in self.targets],
             "request": {

@@ -34,12 +34,12 @@ class Sample(NamedTuple):
 
     @property
     def late(self) -> float:
-        """How long after it was due the request was begun."""
+        """Seconds by which the request began late."""
         return self.begun - self.due
 
     @classmethod
     def rows(cls, columns: Mapping[str, Any] | None) -> Sequence[Sample]:
-        """From what the generator tells (crates/tricorn-load/src/samples.rs)."""
+        """Returns samples from the generator's output (crates/tricorn-load/src/samples.rs)."""
         if columns is None:
             return ()
         return [cls(*row) for row in zip(*(columns[name] for name in cls._fields), strict=True)]

@@ -27,7 +27,7 @@ _ERRORS = {
 
 
 def text(result: Result) -> str:
-    """All of it, as `tricorn load` prints it."""
+    """Returns the whole report, as `tricorn load` prints it."""
     sections = [_summary(result)]
     if result.answered:
         sections += [_bars(result), _distribution(result), _statuses(result)]
@@ -40,7 +40,7 @@ def text(result: Result) -> str:
 
 
 def warnings(result: Result) -> Iterator[str]:
-    """What makes the figures doubtful."""
+    """Yields a sentence for each reason to doubt the figures."""
     generator = result.generator
     if generator["bottleneck"] and generator["busy_share"] > BUSY:
         yield (
@@ -96,7 +96,7 @@ def _bars(result: Result) -> str:
 
 
 def bars(histogram: Histogram, marks: list[float]) -> list[int]:
-    """How many latencies lie above the mark before and not above this one; all that are above the last one, too."""
+    """Counts the latencies up to each mark and above the one before; the last mark also has all that are above it."""
     counts = [0] * len(marks)
     place = 0
     for bucket in histogram.buckets():

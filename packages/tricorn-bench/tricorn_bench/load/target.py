@@ -1,4 +1,4 @@
-"""Where requests go: URLs, also of unix sockets.
+"""Target of requests: a URL, also of a unix socket.
 
 http://HOST[:PORT][/PATH]   HOST:PORT[/PATH]   http+unix://%2Frun%2Fapp.sock[/PATH]   unix:/run/app.sock[:/PATH]
 https://HOST[:PORT][/PATH]                      https+unix://%2Frun%2Fapp.sock[/PATH]
@@ -26,7 +26,7 @@ class Target(Record):
     proxy: str | None = None
     """HOST:PORT: it is asked for the whole URL (RFC 9112, section 3.2.2)."""
     name: str | None = None
-    """Whose certificate TLS asks for, instead of the URL's host."""
+    """Server name for TLS in place of the URL's host."""
 
     @property
     def is_secure(self) -> bool:
@@ -35,7 +35,7 @@ class Target(Record):
 
     @property
     def server_name(self) -> str | None:
-        """Without TLS there is none."""
+        """Server name for TLS; None without TLS."""
         if not self.is_secure:
             return None
         address = _split(self.url)[0]
@@ -43,7 +43,7 @@ class Target(Record):
 
     @property
     def address(self) -> TcpAddress | UnixAddress:
-        """Where the connection goes."""
+        """Address to connect to."""
         return _split(self.proxy or self.url)[0]
 
     @property
@@ -57,7 +57,7 @@ class Target(Record):
 
     @property
     def path(self) -> str:
-        """With its query; what cannot stand there is percent-encoded."""
+        """Path and query, percent-encoded where necessary."""
         path = quote(_split(self.url)[1], safe="/?&=%:@!$'()*+,;~[]|#").partition("#")[0]
         return path if self.proxy is None else f"http://{self.host}{path}"
 

@@ -73,7 +73,7 @@ def _scene(config: Any) -> Scene:
 
 
 class _Collector:
-    """In the place of a log: warnings are findings."""
+    """Log that collects warnings as findings."""
 
     def __init__(self) -> None:
         self.said: list[str] = []

@@ -60,4 +60,4 @@ def _look(words: Sequence[str]) -> int:
 
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"check": _check, "profile": _profile, "slow": _slow}
-"""By the first word."""
+"""Subcommands by the first word."""

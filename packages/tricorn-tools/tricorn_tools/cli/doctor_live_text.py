@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 
 def gauges(before: Sequence[Row], now: Sequence[Row], seconds: float) -> list[dict[str, Any]]:
-    """How each worker has spent the time: `blocked` and `computed` of an event loop, else `busy` threads; shares."""
+    """Returns shares of each worker's time: `blocked` and `computed` of an event loop, else `busy` threads."""
     earlier = {row["nr"]: row.get("figures") or {} for row in before}
     found = []
     for row in now:
@@ -39,7 +39,7 @@ def gauges(before: Sequence[Row], now: Sequence[Row], seconds: float) -> list[di
 
 
 def _offload(figures: Row) -> dict[str, float]:
-    """What native threads did for its greenlets and coroutines since it began, and are at."""
+    """Returns what native threads have done for a worker's greenlets and coroutines, and are doing."""
     counts = {name: figures[f"offload_{name}"] for name in ("calls", "abandoned", "threads", "busy", "waiting")}
     return counts | {"seconds": round(figures["offload_nanoseconds"] / 1e9, 3)}
 

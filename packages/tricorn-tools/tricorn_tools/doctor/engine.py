@@ -9,10 +9,10 @@ from typing import Any
 from tricorn import _core
 
 Report = Mapping[str, Any]
-"""As `crates/tricorn-doctor/src/report.rs` has it."""
+"""Report in the format of `crates/tricorn-doctor/src/report.rs`."""
 
 SECONDS = 0.1
-"""How long a look takes: shares of processor time are those of this time."""
+"""Seconds that a look takes: shares of processor time refer to them."""
 
 
 class DoctorError(Exception):
@@ -20,7 +20,7 @@ class DoctorError(Exception):
 
 
 def look(pid: int, seconds: float = SECONDS) -> Report:
-    """What the threads of a process do. Raises DoctorError."""
+    """Reports what the threads of a process do. Raises DoctorError."""
     try:
         report: Report = json.loads(_core.doctor_look(pid, seconds))
     except (ProcessLookupError, PermissionError, ValueError, OverflowError) as error:

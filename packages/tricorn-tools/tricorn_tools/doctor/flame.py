@@ -43,7 +43,7 @@ def document(title: str, body: str) -> str:
 
 
 def graph(stacks: Iterable[tuple[Stack, float]]) -> str:
-    """Of stacks, each with its seconds."""
+    """Draws stacks, each with its seconds."""
     root = _Box()
     for stack, seconds in stacks:
         box = root

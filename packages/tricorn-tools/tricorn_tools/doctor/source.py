@@ -16,7 +16,7 @@ class Sources:
         self._files: dict[str, list[str]] = {}
 
     def line(self, file: str, number: int) -> str:
-        """Without its indentation; empty if there is no such file, or no such line."""
+        """Returns a line without its indentation; empty if there is no such file or line."""
         if file not in self._files:
             self._files[file] = self._read(file)
         lines = self._files[file]

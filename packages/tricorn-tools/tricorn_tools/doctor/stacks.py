@@ -30,7 +30,7 @@ Stack = tuple[Frame, ...]
 
 
 def of_application(frames: Stack) -> Stack:
-    """Without what is the server's; empty if nothing else is there."""
+    """Returns the stack without the server's frames; empty if there are no others."""
     stack = tuple(frame for frame in frames if not is_own(frame.file))
     return stack if any(frame.is_python for frame in stack) else ()
 

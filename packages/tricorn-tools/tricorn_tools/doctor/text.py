@@ -71,7 +71,7 @@ def _stack(thread: Thread, interpreter: str, *, all_of_it: bool) -> Iterator[str
 
 
 def _of_libraries(thread: Thread, interpreter: str) -> Sequence[Mapping[str, Any]]:
-    """Without the interpreter's own frames, which say nothing that Python's do not."""
+    """Returns native frames without the interpreter's own, which add nothing to Python's."""
     if thread["native"]["library"] is None:
         return []
     before = takewhile(lambda frame: frame["path"] != interpreter, thread["native"]["frames"])

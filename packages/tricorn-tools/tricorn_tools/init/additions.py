@@ -1,4 +1,4 @@
-"""What a configuration lacks for a container: flags that the files have besides, and the sentences that say so.
+"""Flags that a configuration lacks for a container, and the sentences that say so.
 
 A flag on the command line is stronger than files and variables. Where the command line itself is what does not fit,
 nothing is added: ConfigError says what to give instead.
@@ -23,7 +23,7 @@ CONTAINERS = (DOCKER, COMPOSE, KUBERNETES)
 class Addition(Record):
     flags: tuple[str, ...]
     setting: str
-    """As a line of a configuration file."""
+    """Line of a configuration file."""
     why: str
 
     @property
@@ -32,7 +32,7 @@ class Addition(Record):
 
 
 def additions(kind: str, service: Service) -> Iterator[Addition]:
-    """What the files of this kind need. Raises ConfigError."""
+    """Yields the flags that files of this kind need. Raises ConfigError."""
     if kind not in CONTAINERS:
         return
     _refuse_descriptors(service)

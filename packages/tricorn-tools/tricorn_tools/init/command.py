@@ -148,7 +148,7 @@ def _systemd(request: Request, options: argparse.Namespace) -> Rendered:
 
 
 def _version_of_systemd() -> int:
-    """That of this machine; the first with all that is used where there is none, or it does not say."""
+    """Returns the version on this machine; without systemd, the first one that has all that is used."""
     try:
         done = subprocess.run(["systemctl", "--version"], capture_output=True, text=True, timeout=5, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -158,11 +158,11 @@ def _version_of_systemd() -> int:
 
 
 def _no_options(parser: argparse.ArgumentParser) -> None:
-    """None besides those of all kinds."""
+    """Adds nothing to the options of all kinds."""
 
 
 def _tree(directory: str) -> docker.Tree:
-    """What the directory has; a project's file is looked at for its table, without a parser for TOML."""
+    """Lists the directory; pyproject.toml is searched for its table, without a TOML parser."""
     files = frozenset(entry.name for entry in os.scandir(directory) if entry.is_file())
     is_project = False
     if docker.PROJECT in files:

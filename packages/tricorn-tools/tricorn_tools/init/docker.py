@@ -24,7 +24,7 @@ REQUIREMENTS, PROJECT = "requirements.txt", "pyproject.toml"
 
 
 class Tree(Record):
-    """What the directory of the application has."""
+    """Contents of the application's directory."""
 
     files: frozenset[str] = frozenset()
     is_project: bool = False
@@ -46,7 +46,7 @@ def render(service: Service, tree: Tree) -> Rendered:
 
 
 def values(service: Service) -> dict[str, Any]:
-    """Returns what all containers have."""
+    """Returns the values that the templates of all containers use."""
     return {
         "command": command(service),
         "user": user(service),
@@ -59,7 +59,7 @@ def values(service: Service) -> dict[str, Any]:
 
 
 def _extra(service: Service) -> str:
-    """What the worker class needs besides, as `[gevent]`."""
+    """Returns the extra of the worker class, such as `[gevent]`."""
     name = str(service.config.worker_class)
     return f"[{name}]" if name in EXTRAS else ""
 
@@ -92,7 +92,7 @@ def boot(service: Service) -> int:
 
 
 def notes(service: Service, tree: Tree) -> list[str]:
-    """What does not suit a container."""
+    """Returns a sentence for each setting that does not suit a container."""
     config, found = service.config, []
     if REQUIREMENTS not in tree.files and not tree.is_project:
         found.append(

@@ -1,4 +1,4 @@
-"""What a proxy in front has to know of the server, whichever proxy it is."""
+"""Parameters of a reverse proxy that follow from the server's settings, whichever proxy it is."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHORT_KEEPALIVE = 5
 """Seconds: a proxy whose connections last shorter opens one for nearly every request."""
 
 ADVISED_KEEPALIVE = 75
-"""That of nginx's own clients."""
+"""Seconds: nginx's default for its own clients."""
 
 LATE = 5
 """Seconds that the proxy waits longer than the server, whose answer says more."""
@@ -34,7 +34,7 @@ class Choices(Record):
 
 
 def upstream(service: Service) -> TcpAddress | UnixAddress:
-    """Where the proxy finds the server: a unix socket if there is one. Raises ConfigError."""
+    """Returns the address at which the proxy reaches the server: a unix socket if there is one. Raises ConfigError."""
     plain = service.in_the_clear
     if service.addresses and not plain:
         raise ConfigError(
@@ -53,7 +53,7 @@ def upstream(service: Service) -> TcpAddress | UnixAddress:
 
 
 def upstreams(service: Service, choices: Choices) -> list[TcpAddress | UnixAddress]:
-    """Where the proxy finds the servers: the same port on each host. Raises ConfigError."""
+    """Returns the addresses of the servers: the same port on each host. Raises ConfigError."""
     one = upstream(service)
     if not choices.hosts:
         return [one]
@@ -79,7 +79,7 @@ def checked(text: str) -> str:
 
 
 def local(address: TcpAddress) -> TcpAddress:
-    """As a proxy on this machine connects to it."""
+    """Returns the address that a proxy on this machine connects to."""
     hosts = {"0.0.0.0": "127.0.0.1", "::": "::1"}
     return TcpAddress(hosts.get(address.host, address.host), address.port)
 

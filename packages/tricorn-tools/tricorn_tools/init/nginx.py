@@ -12,7 +12,7 @@ from tricorn_tools.init.service import File, Rendered, Service
 from tricorn_tools.init.template import fill
 
 DELIMITERS = len(": \r\n")
-"""Of a header field: the server does not count them, nginx does."""
+"""Bytes around a header field that nginx counts and the server does not."""
 
 PLAIN = re.compile(r"[^\s\x00-\x1f\x7f;{}\"'\\#]+")
 """A word that needs no quotes."""

@@ -1,4 +1,4 @@
-"""From the words of a command line to what the renderers are given."""
+"""Parser from the words of a command line to the renderers' input."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECRET = "raw_env"
 
 
 class Request(Record):
-    """What the files of one kind are made of."""
+    """Input of one kind's renderer."""
 
     service: Service
     additions: tuple[Addition, ...]

@@ -1,4 +1,4 @@
-"""What the renderers know of a server: its configuration, and what follows from it."""
+"""Service: a server's configuration, and what follows from it, as the templates use it."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Service(Record):
     variables: tuple[tuple[str, str], ...]
     """Variables of this shell that the configuration depends on."""
     directory: str
-    """Where the server is to be started."""
+    """Working directory of the server."""
     python: str
     """The interpreter, as a path."""
     version: str
-    """Of Python, as `3.13`."""
+    """Python version, such as `3.13`."""
 
     @property
     def name(self) -> str:
-        """What files and units are called: `proc_name`, or else the module, or else the directory."""
+        """Name of files and units: `proc_name`, or else the module, or else the directory."""
         config = self.config
         if not config.is_default("proc_name"):
             return slug(str(config.proc_name))
@@ -67,7 +67,7 @@ class Service(Record):
 
     @property
     def in_the_clear(self) -> list[TcpAddress | UnixAddress | FdAddress]:
-        """Those at which a proxy speaks HTTP."""
+        """Addresses without TLS, at which a proxy speaks HTTP."""
         return [door.address for door in self.config.doors if not door.tls]
 
     @property
@@ -76,7 +76,7 @@ class Service(Record):
 
     @property
     def reachable(self) -> list[TcpAddress]:
-        """Those that are reached from outside of the network namespace."""
+        """Addresses that are reachable from outside the network namespace."""
         return [address for address in self.tcp if not is_loopback(address)]
 
     @property
@@ -115,7 +115,7 @@ class Service(Record):
 
     @property
     def without_memory(self) -> str:
-        """What is not set, if `memory` is None."""
+        """Settings that are missing if `memory` is None."""
         return "a number of workers and max_worker_memory" if self.config.sizing else "max_worker_memory"
 
     @property
@@ -157,7 +157,7 @@ class File(Record):
 class Rendered(Record):
     files: tuple[File, ...]
     notes: tuple[str, ...] = ()
-    """What is to be known or done besides, one sentence or two each."""
+    """Advice beside the files, a sentence or two each."""
 
 
 def is_loopback(address: TcpAddress) -> bool:
@@ -165,7 +165,7 @@ def is_loopback(address: TcpAddress) -> bool:
 
 
 def slug(text: str) -> str:
-    """As names of units, containers and Kubernetes' objects may be: lower case, digits and hyphens."""
+    """Returns a valid name of units, containers and Kubernetes objects: lower case, digits and hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:50].strip("-") or "tricorn"
 
 
@@ -174,5 +174,5 @@ def mebibytes(count: int) -> int:
 
 
 def one_line(text: str) -> str:
-    """For a comment: a line end, or what a terminal obeys, is written as Python does."""
+    """Escapes line ends and control characters as Python does, for a comment."""
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)

@@ -17,11 +17,11 @@ TIME_TO_START = 10
 
 
 class Choices(Record):
-    """What the command line of `tricorn init systemd` asks for."""
+    """Options of `tricorn init systemd`."""
 
     socket: bool = False
     version: int = NOTIFY_RELOAD
-    """Of systemd."""
+    """Version of systemd."""
     root: bool = False
     """Whether files are printed by root, whose name no service should have."""
     login: str = ""
@@ -120,7 +120,7 @@ def _quoted(word: str, *, dollar: bool = True) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Without specifiers, and on one line."""
+    """Escapes specifiers and joins lines."""
     return text.replace("%", "%%").replace("\n", " ")
 
 

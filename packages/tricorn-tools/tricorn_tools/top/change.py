@@ -1,4 +1,4 @@
-"""What happened between two looks: differences of counters and histograms, as rates and percentiles."""
+"""Change between two looks: differences of counters and histograms, as rates and percentiles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Times(Record):
 
 
 class Change(Record):
-    """None stands for what cannot be said: nothing to compare with, nothing happened, or the page is rubbish."""
+    """Rates of a worker. None means unknown: nothing to compare with, nothing happened, or the page is invalid."""
 
     seconds: float
     requests: float | None
@@ -38,7 +38,7 @@ class Change(Record):
     cpu: float | None
     """Processors in use."""
     blocked: float | None
-    """Of the interval; None where no figure of the page tells."""
+    """Share of the interval; None where no figure of the page tells."""
     total: Times | None
     queue: Times | None
     gil: Times | None
@@ -46,7 +46,7 @@ class Change(Record):
 
 
 class RouteChange(Record):
-    """None stands for what cannot be said, as there."""
+    """Rates of a route. None means unknown, as in `Change`."""
 
     requests: float | None = None
     """A second."""
@@ -56,7 +56,7 @@ class RouteChange(Record):
     """Seconds of its requests in a second: how many of them ran at a time, on average."""
     total: Times | None = None
     cpu: float | None = None
-    """Of the time of which is known what it was used for; the next three too."""
+    """Share of the time that is accounted for; so are the next three."""
     blocked: float | None = None
     yielded: float | None = None
     delayed: float | None = None
@@ -66,11 +66,11 @@ class Changes(Record):
     seconds: float
     all: Change
     workers: Mapping[int, Change]
-    """By the worker's number."""
+    """Changes by worker number."""
     happened: tuple[str, ...] = ()
-    """What the arbiter has counted meanwhile: reloads that ended, workers that did."""
+    """Events the arbiter has counted meanwhile: reloads and workers that ended."""
     routes: Mapping[str, RouteChange] = {}
-    """By name."""
+    """Changes by route name."""
 
 
 def between(before: Look | None, now: Look) -> Changes:
@@ -207,6 +207,6 @@ def _blocked(before: Counted, now: Counted, seconds: float) -> float | None:
 
 
 LOOP_WORK = "loop_work_nanoseconds"
-"""How long an event loop or a hub did not wait for events; zero where that is not measured."""
+"""Time an event loop or a hub did not wait for events; zero where it is not measured."""
 BLOCKED = "loop_blocked_nanoseconds"
-"""How long it neither computed meanwhile nor wanted a processor."""
+"""Part of it in which it neither computed nor waited for a processor."""

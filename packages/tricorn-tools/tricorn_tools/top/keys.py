@@ -1,4 +1,4 @@
-"""What a key means: a reducer. What changes the server is asked for first, and is refused in read-only mode."""
+"""Reducer of key presses. Actions that change the server ask first, and are refused in read-only mode."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Quit(Record):
 
 
 class Mark(Record):
-    """What the cursor is at: a worker, or one of its requests."""
+    """Position of the cursor: a worker, or one of its requests."""
 
     number: int
     slot: int | None = None
@@ -38,13 +38,13 @@ class Mark(Record):
 
 
 class Desk(Record):
-    """What the person at the keyboard has chosen, and what the program says to them."""
+    """State of the user interface: the user's choices, and the program's messages."""
 
     is_read_only: bool = False
     mark: Mark | None = None
     sort: str = "number"
     shows_routes: bool = False
-    """In place of the workers."""
+    """Whether routes are shown in place of workers."""
     route_sort: str = "load"
     shows_all: bool = False
     """All running requests, not only those that take long."""
@@ -57,7 +57,7 @@ class Desk(Record):
 
 
 class Rows(Record):
-    """What can be chosen, in the order of the screen."""
+    """Selectable rows, in the order of the screen."""
 
     workers: Sequence[Worker]
     requests: Sequence[Running]
@@ -141,7 +141,7 @@ def _moved(desk: Desk, steps: int, rows: Rows) -> Desk:
 
 
 def _sorted(desk: Desk) -> Desk:
-    """By the next order of what is shown."""
+    """Sorts what is shown by the next order."""
     if desk.shows_routes:
         sort = _after(desk.route_sort, routes.SORTS)
         return replace(desk, route_sort=sort, scroll=0, message=f"sorted by {sort}")

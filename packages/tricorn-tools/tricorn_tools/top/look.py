@@ -16,12 +16,12 @@ _UNSAFE = re.compile(r"[^ -~]")
 
 
 def harmless(text: object, most: int = 200) -> str:
-    """As ASCII without control characters: one cell of a terminal for each character, and no escape sequence."""
+    """Replaces all but printable ASCII: one terminal cell for each character, and no escape sequence."""
     return _UNSAFE.sub("?", str(text)[:most])
 
 
 class Counted(Record):
-    """What a worker has counted since it began, or all workers together."""
+    """Counters of a worker since it began, or of all workers together."""
 
     figures: Mapping[str, int]
     statuses: Sequence[int]
@@ -46,7 +46,7 @@ class Request(Record):
 
 
 class Memory(Record):
-    """Of a process, in bytes."""
+    """Memory of a process, in bytes."""
 
     rss: int
     pss: int | None = None
@@ -61,7 +61,7 @@ class Entry(Record):
     pid: int
     slot: int
     page: int | None
-    """Which page of the region is its own."""
+    """Index of its page in the region."""
     kind: str
     """The worker class."""
     generation: int
@@ -72,11 +72,11 @@ class Entry(Record):
 
 
 class Page(Record):
-    """What stands in a worker's page."""
+    """Contents of a worker's page."""
 
     state: str
     threads: int
-    """How many requests can run at once."""
+    """Number of requests that can run at once."""
     figures: Mapping[str, int]
     oldest_wait: float
     counted: Counted
@@ -91,7 +91,7 @@ class Worker(Record):
 
 
 class Server(Record):
-    """What the arbiter says of all."""
+    """Status of the server, as the arbiter reports it."""
 
     name: str
     version: str
@@ -105,7 +105,7 @@ class Server(Record):
 
 
 class Route(Record):
-    """What the requests of a route have cost since the start; times in seconds."""
+    """Cost of a route's requests since the start; times in seconds."""
 
     name: str
     requests: int
@@ -127,11 +127,11 @@ class Look(Record):
     server: Server
     workers: tuple[Worker, ...]
     totals: Counted | None
-    """With those of workers that are gone; None without pages."""
+    """Counters including those of workers that are gone; None without pages."""
     missing: tuple[str, ...] = ()
     """A sentence for each thing that could not be read."""
     reloads: Mapping[str, int] = {}
-    """How often they have ended so: committed, refused, rolled_back."""
+    """Count of reloads by result: committed, refused, rolled_back."""
     exits: Mapping[str, int] = {}
     """Workers that have ended, by reason."""
     routes: tuple[Route, ...] | None = None

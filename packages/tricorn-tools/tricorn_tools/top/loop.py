@@ -117,7 +117,7 @@ class Live:
 
 
 def outcome(word: str, answer: dict[str, Any]) -> str:
-    """What came of an action."""
+    """Describes the result of an action."""
     match word:
         case "cancel":
             return f"the request is told to end. {answer.get('note', '')}".rstrip()

@@ -1,4 +1,4 @@
-"""What processes have in memory, as /proc tells: RSS at each look, PSS of one process a look.
+"""Memory of processes from /proc: RSS at each look, PSS of one process a look.
 
 Only of processes that /proc shows as the arbiter's children: in another namespace of pids a number is another process.
 """
@@ -27,7 +27,7 @@ class Memories:
         self._is_forbidden = False
 
     def look(self, arbiter: int, pids: Iterable[int]) -> tuple[dict[int, Memory], tuple[str, ...]]:
-        """By pid, and a sentence for what cannot be read."""
+        """Returns memory by pid, and a sentence for what cannot be read."""
         asked = list(pids)
         resident = {pid: rss for pid in asked if (rss := self._resident(arbiter, pid)) is not None}
         self._pss = {pid: pss for pid, pss in self._pss.items() if pid in resident}
@@ -48,7 +48,7 @@ class Memories:
             return None
 
     def _measure_one(self, pids: list[int]) -> None:
-        """Of the one that was never measured, or longest ago: the kernel walks all its page tables for that."""
+        """Measures the PSS of the process measured longest ago: the kernel walks all its page tables for that."""
         if not pids or self._is_forbidden:
             return
         known = list(self._pss)

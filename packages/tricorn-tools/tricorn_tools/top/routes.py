@@ -15,7 +15,7 @@ class RouteColumn(Record):
     title: str
     width: int
     cell: Callable[[Route, RouteChange, float], Cell]
-    """Of a route, what has become of it, and the load of all routes."""
+    """Renders a cell from a route, its change, and the load of all routes."""
 
 
 def _plain(text: Callable[[Route, RouteChange], str]) -> Callable[[Route, RouteChange, float], Cell]:
@@ -56,7 +56,7 @@ COLUMNS = (
     RouteColumn("TOTAL", 5, _plain(lambda route, _: figures.count(route.requests))),
     RouteColumn("TIME", 5, _plain(lambda route, _: figures.span(route.seconds))),
 )
-"""From left to right: those on the right are the first to be left out. The name takes what room is left."""
+"""Columns from left to right; the rightmost are left out first. The name takes the remaining room."""
 NAME_ROOM = 20
 """Columns are left out where fewer characters than these are left for names."""
 
@@ -67,20 +67,20 @@ SORTS: dict[str, Callable[[Route, RouteChange], float]] = {
     "5xx": lambda _, change: -(change.server_errors or 0),
     "time": lambda route, _: -route.seconds,
 }
-"""By name, the order in which the key walks through them."""
+"""Sort orders by name, in the order in which the key cycles through them."""
 
 QUIET = RouteChange()
 
 
 def ordered(look: Look, changes: Changes, sort: str) -> list[Route]:
-    """Those of which the order is the same: by their time since the start."""
+    """Sorts routes; ties are sorted by the time since the start."""
     key = SORTS[sort]
     found = look.routes or ()
     return sorted(found, key=lambda route: (key(route, changes.routes.get(route.name, QUIET)), -route.seconds))
 
 
 def load(changes: Changes) -> float:
-    """Of all routes."""
+    """Returns the load of all routes."""
     return sum(change.load or 0.0 for change in changes.routes.values())
 
 

@@ -34,7 +34,7 @@ SMALLEST = (40, 12)
 MOST_SAID = 4
 """Lines of a message."""
 WIDE = 200
-"""Where nothing limits the width: all columns."""
+"""Width for output that is not limited: room for all columns."""
 _GAP = 1
 
 
@@ -66,7 +66,7 @@ def rows_of(scene: Scene) -> Rows:
 
 
 def render(scene: Scene, width: int, height: int) -> list[Line]:
-    """As many lines as the screen has."""
+    """Renders as many lines as the screen has."""
     if width < SMALLEST[0] or height < SMALLEST[1]:
         lines: list[Line] = [(Span(f"{SMALLEST[0]} x {SMALLEST[1]} at least"),)]
     else:
@@ -80,7 +80,7 @@ def render(scene: Scene, width: int, height: int) -> list[Line]:
 
 
 def plain(scene: Scene, width: int | None) -> list[str]:
-    """Without keys and styles, for a pipe or a terminal that can do nothing. Without a width nothing is left out."""
+    """Renders without keys and styles, for a pipe or a dumb terminal. Without a width nothing is left out."""
     rows = rows_of(scene)
     room = width or 10_000
     lines = [*flow(table.headline(scene.look), room, " · "), *flow(table.summary(scene.look, scene.changes), room)]
@@ -138,7 +138,7 @@ def window(things: Sequence[T], at: int, room: int, lines: Callable[[Sequence[T]
 
 
 def _scrolled(lines: Sequence[Line], start: int, room: int) -> list[Line]:
-    """From a line on; the last tells how many are missing."""
+    """Returns the lines from `start` on; the last one tells how many are missing."""
     shown = list(lines[start : start + room])
     more = len(lines) - start - len(shown)
     return [*shown[:-1], (Span(f"    {more + 1} more"),)] if more > 0 and shown else shown
@@ -179,7 +179,7 @@ def _rows(workers: Sequence[Worker], scene: Scene, width: int) -> list[Line]:
 
 
 def fitting(columns: Sequence[Column], width: int) -> tuple[list[Column], int]:
-    """Those from the left that fit, and what room is left for notes: 0 if too little."""
+    """Returns the columns that fit, and the room left for notes: 0 if too little."""
     kept: list[Column] = []
     used = 0
     for column in columns:
@@ -226,7 +226,7 @@ def _pane(desk: Desk, room: int) -> list[Line]:
 
 
 def _bottom(scene: Scene, rows: Rows, width: int) -> list[Line]:
-    """What is asked or said, or the note of the chosen worker; then the keys."""
+    """Renders the question or message, or the note of the chosen worker; then the keys."""
     desk = scene.desk
     worker = rows.worker(desk.mark)
     if desk.question is not None:

@@ -13,7 +13,7 @@ from tricorn_tools.top.look import Counted, Entry, Look, Memory, Page, Request, 
 from tricorn_tools.top.memory import Memories
 
 MOST_REQUESTS = 100
-"""Of each worker: those that run longest."""
+"""Most requests shown per worker: those that run longest."""
 MOST_MEMORY = 1 << 50
 """Bytes that a process may have."""
 SILENT = "The arbiter does not answer in time. What it says is older; figures are those of the workers' pages"
@@ -69,7 +69,7 @@ class Source:
         self._region: Region | None = None
         self._why_no_pages = ""
         self._told: tuple[dict[str, Any], list[dict[str, Any]]] = ({}, [])
-        """What the arbiter has said last: of all, and of each worker."""
+        """Last answers of the arbiter: about all, and about each worker."""
 
     def ask(self, word: str, arguments: Mapping[str, object]) -> dict[str, Any]:
         return self._control.ask(word, **arguments)
@@ -214,13 +214,13 @@ def _entry(row: dict[str, Any], status: dict[str, Any], region: Region | None) -
 
 
 def _resident(page: Page | None) -> Memory | None:
-    """As the worker itself has seen it last, where its page has that."""
+    """Returns the resident size that the worker itself has published, if any."""
     rss = page.figures.get("resident_bytes", 0) if page else 0
     return Memory(rss) if 0 < rss < MOST_MEMORY else None
 
 
 def _told(row: dict[str, Any]) -> Page | None:
-    """What the arbiter says of a page that is not handed out: no histograms, no requests."""
+    """Returns a page from the arbiter's figures where the page itself is not handed out: no histograms, no requests."""
     if "figures" not in row:
         return None
     statuses = [row["statuses"][name] for name in _CLASSES]
@@ -229,7 +229,7 @@ def _told(row: dict[str, Any]) -> Page | None:
 
 
 def _sum_of(workers: list[Worker]) -> Counted | None:
-    """Of the workers there are; it falls when one ends, and then there is no rate for that interval."""
+    """Sums the counters of the current workers. When one ends the sum falls, and that interval has no rate."""
     pages = [worker.page.counted for worker in workers if worker.page]
     if not pages:
         return None

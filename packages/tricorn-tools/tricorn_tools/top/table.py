@@ -1,4 +1,4 @@
-"""Looks and changes as words: the lines above the table, a row of cells for each worker, the requests that run."""
+"""Text of looks and changes: the lines above the table, a row of cells for each worker, the running requests."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _figure(worker: Worker, name: str) -> int | None:
 
 
 def busy(worker: Worker) -> tuple[int, int] | None:
-    """How many requests run, and how many can."""
+    """Returns how many requests run, and how many can."""
     running = _figure(worker, "in_flight")
     places = worker.page.threads if worker.page else 0
     return (running, places) if running is not None and 0 < places <= _IMPOSSIBLE else None
@@ -110,7 +110,7 @@ COLUMNS = (
     Column("CONN", 5, _plain(lambda worker, _: _count_of(worker, "connections"))),
     Column("AGE", 4, _plain(lambda worker, _: figures.span(worker.entry.age))),
 )
-"""From left to right: those on the right are the first to be left out. A note takes what room is left."""
+"""Columns from left to right; the rightmost are left out first. A note takes the remaining room."""
 
 NOTE_ROOM = 12
 """Notes are left out where fewer characters than these are left for them."""
@@ -134,7 +134,7 @@ SORTS: dict[str, Callable[[Worker, Change], float]] = {
     "cpu": lambda _, change: -(change.cpu or 0),
     "rss": lambda worker, _: -(worker.memory.rss if worker.memory else 0),
 }
-"""By name, the order in which the key walks through them."""
+"""Sort orders by name, in the order in which the key cycles through them."""
 
 
 def ordered(look: Look, changes: Changes, sort: str) -> list[Worker]:
@@ -157,7 +157,7 @@ def running(look: Look, at_least: float = LONG) -> list[Running]:
 
 
 def headline(look: Look) -> list[Cell]:
-    """Which server this is."""
+    """Describes the server."""
     server = look.server
     serving = sum(worker.entry.phase == "serving" for worker in look.workers)
     cells = [
@@ -173,7 +173,7 @@ def headline(look: Look) -> list[Cell]:
 
 
 def summary(look: Look, changes: Changes) -> list[Cell]:
-    """What all workers do together."""
+    """Summarizes all workers."""
     change, total, queue = changes.all, changes.all.total, changes.all.queue
     cells = [Cell(f"{figures.NOTHING if change.requests is None else figures.count(change.requests)} req/s")]
     if change.client_errors is not None and change.server_errors is not None:

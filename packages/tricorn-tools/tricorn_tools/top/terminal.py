@@ -73,7 +73,7 @@ class Terminal:
 
 
 def run(body: Callable[[Terminal], T]) -> T:
-    """With the terminal taken, and given back whatever happens. Raises curses.error where it can do nothing."""
+    """Runs `body` in curses mode, and restores the terminal afterwards. Raises curses.error on a dumb one."""
     locale.setlocale(locale.LC_ALL, "")
     os.environ.setdefault("ESCDELAY", "25")
     os.environ["TERM"] = known(os.environ["TERM"])

@@ -15,13 +15,13 @@ Row = dict[str, Any]
 Spec = dict[str, Any]
 
 NINES = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
-"""Where the distribution's axis is marked."""
+"""Tick marks of the distribution's axis."""
 DASHES = [[1, 0], [7, 4], [2, 3]]
-"""Of the percentiles."""
+"""Dashes of the percentiles' lines."""
 STEP = 0.02
-"""Of the distribution's axis: a point is worth its place in the file if it is seen."""
+"""Smallest visible step on the distribution's axis: closer points are left out of the file."""
 POWERS = [10.0**power for power in range(-3, 7)]
-"""Of milliseconds: what a logarithmic axis is marked with."""
+"""Tick marks of a logarithmic axis, in milliseconds."""
 LOGARITHMIC = ("users", "connections")
 BAR_STEP, BAR = 42, 15
 """Pixels: of a row with its name above the bar, of the bar."""

@@ -172,7 +172,7 @@ def _rounded(drawn: str) -> str:
 
 
 def _with_tooltips(drawn: str) -> str:
-    """What Vega tells screen readers of a mark, browsers show as a tooltip when it is a `<title>`."""
+    """Turns the labels that Vega writes for screen readers into `<title>`, which browsers show as tooltips."""
     return re.sub(
         r'<path aria-label="([^"]*)"([^>]*)(?:/>|></path>)', r'<path aria-label="\1"\2><title>\1</title></path>', drawn
     )

@@ -15,7 +15,7 @@ class Table(Record):
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table that can be read as it stands: first column to the left, figures to the right."""
+    """Returns a Markdown table that is readable as it stands: first column to the left, figures to the right."""
     cells = [list(header), *[list(row) for row in rows]]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
 
@@ -31,7 +31,7 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def plain(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """For a terminal."""
+    """Returns a table for a terminal."""
     cells = [list(header), *[list(row) for row in rows]]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
     lines = [

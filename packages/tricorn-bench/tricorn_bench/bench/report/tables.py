@@ -86,7 +86,7 @@ def judged(ratio: spread.Ratio, figure: Figure) -> str:
 
 
 def parts_table(result: Result) -> Table | None:
-    """Where the time of tricorn's requests went."""
+    """Returns a table of where the time of tricorn's requests went."""
     rows = []
     names = names_of(result)
     for name, cell in zip(names[1:], result["cells"], strict=True):
@@ -105,7 +105,7 @@ def parts_table(result: Result) -> Table | None:
 
 
 def processes_table(result: Result) -> Table:
-    """What smem prints, of the last round."""
+    """Returns the memory of each process in the last round, as smem prints it."""
     rows = []
     names = names_of(result)
     for name, cell in zip(names[1:], result["cells"], strict=True):
@@ -183,7 +183,7 @@ def theory_table(result: Result) -> Table | None:
 
 
 def spread_table(result: Result) -> Table:
-    """For levels of a load: the least and the most of the rounds."""
+    """Returns the minimum and maximum of the rounds for each level of load."""
     rows = []
     names = names_of(result)
     for name, cell in zip(names[1:], result["cells"], strict=True):

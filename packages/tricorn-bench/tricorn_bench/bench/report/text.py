@@ -10,7 +10,7 @@ from tricorn_bench.bench.report import layout, tables
 from tricorn_bench.bench.result import Result
 
 QUIET = 0.1
-"""Of a core: what others may use before the report says so."""
+"""Share of a core that other programs may use before the report mentions it."""
 
 
 def terminal(result: Result) -> str:
@@ -51,7 +51,7 @@ def title(result: Result) -> str:
 
 
 def remarks(result: Result) -> list[str]:
-    """What a reader has to know before believing the figures."""
+    """Returns caveats that a reader must know before trusting the figures."""
     found = [f"{one['name']} is left out: {one['absent']}." for one in result["configurations"] if one["absent"]]
     rounds = [one for cell in result["cells"] for one in cell["rounds"]]
     disturbed = max((one["disturbance"] for one in rounds), default=0.0)

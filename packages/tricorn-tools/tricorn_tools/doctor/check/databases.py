@@ -17,24 +17,24 @@ from tricorn_tools.doctor.check.finding import Finding, Severity
 from tricorn_tools.doctor.check.scene import Scene
 
 LIMITS = {"postgresql": 97, "mysql": 151}
-"""Where the server was not configured. PostgreSQL: 100, three of them for superusers."""
+"""Default connection limits. PostgreSQL: 100, three of them for superusers."""
 NAMES = {"postgresql": "PostgreSQL", "mysql": "MySQL"}
 LONG_NAMES = {"postgres": "postgresql", "postgis": "postgresql", "mariadb": "mysql"}
 
 
 class Demand(Record):
-    """Of one process on one database."""
+    """Connections that one process may open to one database."""
 
     kind: str
     address: str
     most: int
     """Connections of a process, at most."""
     what: str
-    """Which setting of the application says so: `the pool of an engine of SQLAlchemy (5 + 10)`."""
+    """Setting of the application that says so: `the pool of an engine of SQLAlchemy (5 + 10)`."""
     ask: Callable[[tuple[str, ...]], list[Any]]
     """Runs queries that have one value each, over a connection of its own."""
     bound: int = 0
-    """What the pool gives, if it is fewer than a worker runs requests; else 0."""
+    """Size of the pool, if it is smaller than the number of requests a worker runs; else 0."""
 
 
 class Refused(Exception):

@@ -1,4 +1,4 @@
-"""What `preload_app` does not survive: a fork has the memory of its parent, and one of its threads."""
+"""Checks for `preload_app`: a fork copies its parent's memory, and only one of its threads."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def text(scene: Scene, findings: Sequence[Finding]) -> str:
 
 
 def failure(finding: Finding) -> dict[str, Any]:
-    """Where there is nothing to look at."""
+    """Returns the report of an application that could not be loaded."""
     return {"schema": SCHEMA, "findings": [_as_json(finding)], "status": 1}
 
 

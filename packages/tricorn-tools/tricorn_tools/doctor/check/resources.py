@@ -19,11 +19,11 @@ RESERVE = 64
 
 class Machine(Record):
     counted: int
-    """What os.cpu_count() says, and libraries believe."""
+    """Result of os.cpu_count(), which libraries rely on."""
     cores: int
-    """Those that the process may run on."""
+    """Cores that the process may run on."""
     quota: float | None
-    """Of its cgroup."""
+    """CPU quota of the cgroup."""
     files: int
     """Descriptors that a process may have, once the server has raised the soft limit."""
 

@@ -1,4 +1,4 @@
-"""What is looked at, once the application is loaded."""
+"""Scene: the loaded application and its configuration, which the checks examine."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where the time of a running server goes, per route and worker, while it is sampled."""
+"""Sampling profiler of a running server: time per route and worker."""

@@ -1,4 +1,4 @@
-"""What the workers have seen, added up: whose time it was, and which stacks had it. Pure."""
+"""Aggregation of the workers' samples: time by owner and by stack. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ORDER = ("request", "loop", "thread")
 
 
 class Cost(Record):
-    """What one stack, or one function, had."""
+    """Time of one stack, or of one function."""
 
     seconds: float
     samples: int
@@ -23,9 +23,9 @@ class Owner(Record):
     of: str
     name: str
     requests: int
-    """That were seen under way."""
+    """Number of requests that were seen."""
     seconds: float
-    """In which they were under way, or the thread at work; of all workers."""
+    """Seconds in which the requests ran, or the thread worked, summed over all workers."""
     stacks: Mapping[Stack, Cost]
 
 
@@ -34,7 +34,7 @@ class Worker(Record):
     pid: int
     kind: str
     seconds: float
-    """For which it was looked at."""
+    """Seconds for which the worker was sampled."""
     of: Mapping[str, float]
     """Seconds by the kind of owner."""
     looks: int
@@ -135,7 +135,7 @@ def _sum(one: Owner, other: Owner) -> Owner:
 
 
 def functions(owners: Iterable[Owner]) -> list[Function]:
-    """Those that had most time of their own first; a function that calls itself counts once."""
+    """Returns functions by their own time, longest first; a recursive function counts once."""
     own: dict[tuple[str, str], float] = {}
     whole: dict[tuple[str, str], float] = {}
     for owner in owners:

@@ -17,7 +17,7 @@ def title(owner: Owner) -> str:
 
 
 def collapsed(report: Report) -> str:
-    """For flamegraph.pl and its like: a line for each stack, with its microseconds."""
+    """Returns collapsed stacks, as for flamegraph.pl: a line for each, with its microseconds."""
     lines = []
     for owner, stack, cost in weighted(report):
         frames = ";".join(name(frame).replace(";", ":") for frame in stack)

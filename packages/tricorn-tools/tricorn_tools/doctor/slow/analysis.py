@@ -22,7 +22,7 @@ SHARE = 0.02
 
 
 class Line(Record):
-    """What slow requests were at for longer than usual ones."""
+    """Line of code at which slow requests spent longer than usual ones."""
 
     stack: Stack
     slow: float
@@ -49,7 +49,7 @@ class Route(Record):
     boundary: float
     """Seconds: slow is what took longer."""
     lines: tuple[Line, ...]
-    """What cost most first."""
+    """Lines by their cost, highest first."""
     seen: float
     """Seconds of the slow requests that were seen."""
     lost: float
@@ -92,7 +92,7 @@ class _Sum:
         self.requests = [0] * len(EDGES)
         self.stacks: dict[Stack, list[float]] = {}
         self.natives: dict[Stack, dict[Frame, float]] = {}
-        """For each stack the functions in C, with their seconds."""
+        """C functions of each stack, with their seconds."""
 
     def add(self, other: _Sum) -> None:
         self.early += other.early

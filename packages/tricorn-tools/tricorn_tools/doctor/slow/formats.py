@@ -10,7 +10,7 @@ Json = dict[str, object]
 
 
 def collapsed(report: Report) -> str:
-    """For flamegraph.pl and its like: a line for each stack, with the microseconds that are more than usual."""
+    """Returns collapsed stacks, as for flamegraph.pl: a line for each, with the microseconds beyond the usual."""
     lines = []
     for route, stack, _, more in weighted(report):
         frames = ";".join(name(frame).replace(";", ":") for frame in stack)

@@ -8,7 +8,7 @@ from tricorn_tools.doctor.slow.analysis import Line, Report, Route
 from tricorn_tools.doctor.stacks import name, place
 
 MOST_LINES = 10
-"""Of a route."""
+"""Most lines shown for a route."""
 
 NOTHING = """\
 No request was slow yet: none took longer than profile_after (50 ms, if nothing else is set), or none of them has ended.
