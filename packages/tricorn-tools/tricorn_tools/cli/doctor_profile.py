@@ -14,7 +14,6 @@ from tricorn.cli.ctl_text import printable
 from tricorn.control.client import Control, ControlError, find
 from tricorn_tools.doctor.profile import formats
 from tricorn_tools.doctor.profile.analysis import Report, analyse
-from tricorn_tools.doctor.profile.page import page
 from tricorn_tools.doctor.profile.text import text
 from tricorn_tools.doctor.source import Sources
 
@@ -38,7 +37,7 @@ _FORMATS: dict[str, Callable[[Report], str]] = {
     "json": lambda report: json.dumps(formats.plain(report), indent=2) + "\n",
     "speedscope": lambda report: json.dumps(formats.speedscope(report)) + "\n",
     "collapsed": formats.collapsed,
-    "html": page,
+    "html": formats.page,
 }
 
 

@@ -13,7 +13,6 @@ from tricorn.cli.ctl_text import printable
 from tricorn.control.client import Control, ControlError, find
 from tricorn_tools.doctor.slow import formats
 from tricorn_tools.doctor.slow.analysis import Report, analyse
-from tricorn_tools.doctor.slow.page import page
 from tricorn_tools.doctor.slow.text import text
 from tricorn_tools.doctor.source import Sources
 
@@ -28,7 +27,7 @@ EPILOG = "Exit status: 0; 1 with a sentence on stderr: no server, no answer, a f
 _FILES: dict[str, Callable[[Report], str]] = {
     "speedscope": lambda report: json.dumps(formats.speedscope(report)),
     "collapsed": formats.collapsed,
-    "html": page,
+    "html": formats.page,
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tricorn.record import Record
@@ -150,9 +150,3 @@ def functions(owners: Iterable[Owner]) -> list[Function]:
 
 def heaviest(owner: Owner) -> list[tuple[Stack, Cost]]:
     return sorted(owner.stacks.items(), key=lambda item: -item[1].seconds)
-
-
-def weighted(report: Report) -> Iterator[tuple[Owner, Stack, Cost]]:
-    for owner in report.owners:
-        for stack, cost in heaviest(owner):
-            yield owner, stack, cost

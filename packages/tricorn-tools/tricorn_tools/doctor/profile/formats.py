@@ -1,15 +1,17 @@
-"""A profile for other programs: collapsed stacks, speedscope's JSON, and JSON of our own."""
+"""A profile in its formats: collapsed stacks, speedscope's JSON, JSON of our own, a page of HTML."""
 
 from __future__ import annotations
 
-from tricorn import __version__
-from tricorn_tools.doctor.profile.analysis import Owner, Report, functions, heaviest, weighted
-from tricorn_tools.doctor.slow.formats import speedscope_frame
-from tricorn_tools.doctor.stacks import Frame, name
+from html import escape
 
-Json = dict[str, object]
+from tricorn_tools.doctor import flame, formats
+from tricorn_tools.doctor.formats import Json
+from tricorn_tools.doctor.profile.analysis import Owner, Report, functions, heaviest
+from tricorn_tools.doctor.profile.text import NAMES
+from tricorn_tools.doctor.stacks import Frame
 
 SCHEMA = "tricorn-doctor-profile/1"
+TITLE = "Where the time of the server went"
 
 
 def title(owner: Owner) -> str:
@@ -17,33 +19,17 @@ def title(owner: Owner) -> str:
 
 
 def collapsed(report: Report) -> str:
-    """Returns collapsed stacks, as for flamegraph.pl: a line for each, with its microseconds."""
-    lines = []
-    for owner, stack, cost in weighted(report):
-        frames = ";".join(name(frame).replace(";", ":") for frame in stack)
-        lines.append(f"{title(owner).replace(';', ':')};{frames} {round(cost.seconds * 1e6)}\n")
-    return "".join(lines)
+    """Returns collapsed stacks, the heaviest of each owner first."""
+    return formats.collapsed(
+        (title(owner), stack, cost.seconds) for owner in report.owners for stack, cost in heaviest(owner)
+    )
 
 
 def speedscope(report: Report) -> Json:
-    """https://www.speedscope.app/file-format-schema.json: a profile for each route, and for what was no request."""
-    numbers: dict[Frame, int] = {}
-    profiles: list[Json] = []
-    for owner in report.owners:
-        found = heaviest(owner)
-        samples = [[numbers.setdefault(frame, len(numbers)) for frame in stack] for stack, _ in found]
-        weights = [cost.seconds for _, cost in found]
-        if samples:
-            sampled = {"type": "sampled", "name": title(owner), "unit": "seconds", "startValue": 0}
-            profiles.append({**sampled, "endValue": sum(weights), "samples": samples, "weights": weights})
-    return {
-        "$schema": "https://www.speedscope.app/file-format-schema.json",
-        "exporter": f"tricorn {__version__}",
-        "name": "Where the time of the server went",
-        "activeProfileIndex": 0,
-        "shared": {"frames": [speedscope_frame(each) for each in numbers]},
-        "profiles": profiles,
-    }
+    """Returns a profile for each route, and for what was no request."""
+    return formats.speedscope(
+        TITLE, ((title(owner), [(stack, cost.seconds) for stack, cost in heaviest(owner)]) for owner in report.owners)
+    )
 
 
 def plain(report: Report) -> Json:
@@ -93,3 +79,25 @@ def _owner(owner: Owner) -> Json:
             for stack, cost in heaviest(owner)
         ],
     }
+
+
+def page(report: Report) -> str:
+    """Returns one page of HTML with a flame graph for each owner."""
+    looks = sum(worker.looks for worker in report.workers)
+    late = sum(worker.late for worker in report.workers)
+    missed = sum(worker.missed for worker in report.workers)
+    head = (
+        f"<h1>{TITLE}</h1><p>{len(report.workers)} workers, {looks} looks, {late} late, "
+        f"{missed} samples missed. The width is time, of all workers together.</p>"
+    )
+    owners = "".join(_section(owner) for owner in report.owners) or "<p>No request ran, and nothing computed.</p>"
+    return flame.document("Profile", head + owners)
+
+
+def _section(owner: Owner) -> str:
+    if owner.of == "request":
+        name, summary = owner.name, f"{owner.seconds:.2f} s in {owner.requests} requests that were seen"
+    else:
+        name, summary = NAMES[owner.of], f"{owner.seconds:.2f} s"
+    stacks = ((stack, cost.seconds) for stack, cost in heaviest(owner))
+    return f"<section><h2>{escape(name)}</h2><p>{escape(summary)}</p>{flame.graph(stacks)}</section>"

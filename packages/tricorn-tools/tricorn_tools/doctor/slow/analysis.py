@@ -7,7 +7,7 @@ a line at which slow ones were for no longer than that may be one that all reque
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tricorn.record import Record
@@ -170,10 +170,3 @@ def _first_slow(requests: Sequence[int], total: int) -> int:
             if above >= wanted:
                 break
     return first
-
-
-def weighted(report: Report) -> Iterator[tuple[Route, Stack, float, float]]:
-    """Each stack with its seconds of all slow requests, and how many of them are more than usual."""
-    for route in report.routes:
-        for line in route.lines:
-            yield route, line.whole, line.slow * route.slow, line.more * route.slow

@@ -1,51 +1,30 @@
-"""The report on slow requests for other programs: collapsed stacks, speedscope's JSON, and JSON of our own."""
+"""The report on slow requests in its formats: collapsed stacks, speedscope's JSON, JSON of our own, a page of HTML."""
 
 from __future__ import annotations
 
-from tricorn import __version__
-from tricorn_tools.doctor.slow.analysis import Report, weighted
+from html import escape
+
+from tricorn_tools.doctor import flame, formats
+from tricorn_tools.doctor.formats import Json
+from tricorn_tools.doctor.slow.analysis import Report, Route
 from tricorn_tools.doctor.stacks import Frame, Stack, name
 
-Json = dict[str, object]
+TITLE = "What slow requests did that usual ones did not"
 
 
 def collapsed(report: Report) -> str:
-    """Returns collapsed stacks, as for flamegraph.pl: a line for each, with the microseconds beyond the usual."""
-    lines = []
-    for route, stack, _, more in weighted(report):
-        frames = ";".join(name(frame).replace(";", ":") for frame in stack)
-        lines.append(f"{route.name.replace(';', ':')};{frames} {round(more * 1e6)}\n")
-    return "".join(lines)
+    """Returns collapsed stacks, with the microseconds beyond the usual."""
+    return formats.collapsed((route.name, *each) for route in report.routes for each in _stacks(route))
 
 
 def speedscope(report: Report) -> Json:
-    """https://www.speedscope.app/file-format-schema.json: a profile for each route."""
-    numbers: dict[Frame, int] = {}
-    profiles: list[Json] = []
-    for route in report.routes:
-        samples: list[list[int]] = []
-        weights: list[float] = []
-        for line in route.lines:
-            samples.append([numbers.setdefault(frame, len(numbers)) for frame in line.whole])
-            weights.append(line.more * route.slow)
-        if samples:
-            sampled = {"type": "sampled", "name": route.name, "unit": "seconds", "startValue": 0}
-            profiles.append({**sampled, "endValue": sum(weights), "samples": samples, "weights": weights})
-    frames = [speedscope_frame(each) for each in numbers]
-    return {
-        "$schema": "https://www.speedscope.app/file-format-schema.json",
-        "exporter": f"tricorn {__version__}",
-        "name": "What slow requests did that usual ones did not",
-        "activeProfileIndex": 0,
-        "shared": {"frames": frames},
-        "profiles": profiles,
-    }
+    """Returns a profile for each route."""
+    return formats.speedscope(TITLE, ((route.name, _stacks(route)) for route in report.routes))
 
 
-def speedscope_frame(frame: Frame) -> Json:
-    if not frame.is_python:
-        return {"name": name(frame)}
-    return {"name": frame.function, "file": frame.file, "line": frame.line}
+def _stacks(route: Route) -> list[tuple[Stack, float]]:
+    """Returns stacks with their seconds beyond the usual, of all slow requests."""
+    return [(line.whole, line.more * route.slow) for line in route.lines]
 
 
 def plain(report: Report) -> Json:
@@ -72,3 +51,18 @@ def plain(report: Report) -> Json:
         for route in report.routes
     ]
     return {"schema": "tricorn-doctor-slow/1", "late": report.late, "routes": routes}
+
+
+def page(report: Report) -> str:
+    """Returns one page of HTML with a flame graph for each route."""
+    routes = "".join(_route(route) for route in report.routes) or "<p>No request was slow yet.</p>"
+    return flame.document("Slow requests", f"<h1>{TITLE}</h1>{routes}")
+
+
+def _route(route: Route) -> str:
+    summary = f"{route.slow} of about {route.requests} requests took longer than {route.boundary:g} s"
+    return (
+        f"<section><h2>{escape(route.name)}</h2><p>{escape(summary)}; the width is the time that each of them "
+        f"was at it for longer than a usual one.</p>"
+        f"{flame.graph((line.whole, line.more) for line in route.lines)}</section>"
+    )

@@ -8,7 +8,7 @@ from typing import Any
 
 from tricorn_tools.doctor.profile import formats
 from tricorn_tools.doctor.profile.analysis import Report, analyse
-from tricorn_tools.doctor.profile.page import page
+from tricorn_tools.doctor.profile.formats import page
 from tricorn_tools.doctor.profile.text import text
 
 from tests.harness.chromium import Chromium

@@ -8,7 +8,7 @@ from typing import Any
 
 from tricorn_tools.doctor.slow import formats
 from tricorn_tools.doctor.slow.analysis import Report, analyse
-from tricorn_tools.doctor.slow.page import page
+from tricorn_tools.doctor.slow.formats import page
 from tricorn_tools.doctor.slow.text import NOTHING, text
 
 from tests.harness.chromium import Chromium
