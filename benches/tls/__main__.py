@@ -18,8 +18,7 @@ from typing import Any
 
 from tricorn.record import replace
 from tricorn_bench.bench import proc
-from tricorn_bench.bench.certificate import certificate
-from tricorn_bench.bench.servers import Certificate
+from tricorn_bench.bench.servers import Certificate, certificate
 from tricorn_bench.load import LoadError, Plan, Replay, Result, Target, Tls, run
 
 from benches.harness import report

@@ -18,7 +18,6 @@ from tricorn.record import Record, replace
 from tricorn_bench.bench import compare, files, locust_figures, machine, probe, process, resume, servers, swarm
 from tricorn_bench.bench import result as results
 from tricorn_bench.bench.budget import Budget
-from tricorn_bench.bench.certificate import certificate
 from tricorn_bench.bench.compare import Condition
 from tricorn_bench.bench.configuration import Configuration, against
 from tricorn_bench.bench.database import Watch
@@ -29,6 +28,7 @@ from tricorn_bench.bench.options import parser
 from tricorn_bench.bench.presets import PLAIN, PRESETS, Asked, Preset
 from tricorn_bench.bench.report import drawing, layout, text
 from tricorn_bench.bench.result import Configured, Result
+from tricorn_bench.bench.servers import certificate
 from tricorn_bench.bench.swarm import Swarm
 from tricorn_bench.bench.trial import Request, Stage, Trial
 from tricorn_bench.load import progress

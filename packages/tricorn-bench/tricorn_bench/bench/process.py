@@ -96,13 +96,13 @@ def end_descendants() -> None:
         for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        _bury()
+        _reap()
         time.sleep(0.005)
-    _bury()
+    _reap()
 
 
-def _bury() -> None:
-    """Takes the statuses of all children that have ended, adopted ones too."""
+def _reap() -> None:
+    """Reaps all children that have ended, adopted ones too."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

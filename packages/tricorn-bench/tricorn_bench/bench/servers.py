@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from tricorn.record import Record, replace
-from tricorn.self_signed import Key
+from tricorn.self_signed import HERE, Key, make
 
 WSGI, ASGI, TORNADO, AIOHTTP = "WSGI", "ASGI", "tornado", "aiohttp"
+CERTIFICATE_DAYS = 2
 
 
 class Certificate(Record):
@@ -18,6 +21,17 @@ class Certificate(Record):
     file: str
     key_file: str
     key: Key = "ecdsa"
+
+
+@contextmanager
+def certificate(key: Key = "ecdsa", host: str = "127.0.0.1") -> Iterator[Certificate]:
+    """Makes a certificate for the servers of a measurement; its files are gone afterwards. Raises ConfigError."""
+    pair = make(list(dict.fromkeys((*HERE, host))), CERTIFICATE_DAYS, key)
+    with tempfile.TemporaryDirectory(prefix="tricorn-bench-") as folder:  # only its owner may enter it
+        made = Certificate(f"{folder}/certificate.pem", f"{folder}/key.pem", key)
+        Path(made.file).write_text(pair.certificate)
+        Path(made.key_file).write_text(pair.key)
+        yield made
 
 
 class Order(Record):

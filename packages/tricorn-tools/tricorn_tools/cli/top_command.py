@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from tricorn.control.client import Control, ControlError, NoAnswer, find
 from tricorn_tools.top import as_json, change, screen
-from tricorn_tools.top.keys import Desk
+from tricorn_tools.top.keys import View
 from tricorn_tools.top.loop import Live
 from tricorn_tools.top.screen import Scene
 from tricorn_tools.top.source import Source
@@ -97,7 +97,7 @@ def _show(connect: Callable[[], Source], source: Source, given: argparse.Namespa
     except ImportError:
         return _print(source, given)
     signal.signal(signal.SIGTERM, _leave)  # the terminal is to be given back
-    live = Live(connect, source, given.delay, Desk(is_read_only=given.read_only, shows_routes=given.routes))
+    live = Live(connect, source, given.delay, View(is_read_only=given.read_only, shows_routes=given.routes))
     try:
         return terminal.run(live.run)
     except curses.error as error:
@@ -121,7 +121,7 @@ def _print(source: Source, given: argparse.Namespace) -> int:
         if given.json:
             print(json.dumps(as_json.of(look, changes, time.time())), flush=True)
         else:
-            print("\n".join(screen.plain(Scene(look, changes, Desk(shows_routes=given.routes)), width)), flush=True)
+            print("\n".join(screen.plain(Scene(look, changes, View(shows_routes=given.routes)), width)), flush=True)
         if given.once:
             return 0
         if not given.json:

@@ -50,7 +50,7 @@ def refuse_daemon(service: Service) -> None:
 
 
 def _service(service: Service, choices: Choices) -> str:
-    runtime, written = places(service)
+    runtime, written = directories(service)
     return fill(
         "systemd.service",
         service,
@@ -66,7 +66,7 @@ def _service(service: Service, choices: Choices) -> str:
     )
 
 
-def places(service: Service) -> tuple[str, list[str]]:
+def directories(service: Service) -> tuple[str, list[str]]:
     """The name of the directory under /run, and other directories that have to be writable."""
     written = service.writes()
     under_run = [path for path in written if os.path.dirname(path) == "/run"]

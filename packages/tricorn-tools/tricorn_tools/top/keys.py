@@ -37,7 +37,7 @@ class Mark(Record):
         return (self.number, self.slot, self.started) == (running.worker.entry.number, request.slot, request.started)
 
 
-class Desk(Record):
+class View(Record):
     """State of the user interface: the user's choices, and the program's messages."""
 
     is_read_only: bool = False
@@ -95,58 +95,58 @@ def mark_of(one: Running) -> Mark:
     return Mark(one.worker.entry.number, one.request.slot, one.request.started)
 
 
-def press(desk: Desk, key: str, rows: Rows) -> tuple[Desk, Ask | Quit | None]:
+def press(view: View, key: str, rows: Rows) -> tuple[View, Ask | Quit | None]:
     """`key` is a character, or `up`, `down`, `page up`, `page down`, `enter`, `escape`."""
-    if desk.question is not None:
-        asked = replace(desk, question=None, message="" if key in ("y", "Y") else "not done", is_bad=False)
-        return asked, desk.question if key in ("y", "Y") else None
-    desk = replace(desk, message="", is_bad=False)
+    if view.question is not None:
+        asked = replace(view, question=None, message="" if key in ("y", "Y") else "not done", is_bad=False)
+        return asked, view.question if key in ("y", "Y") else None
+    view = replace(view, message="", is_bad=False)
     match key:
         case "q":
-            return desk, Quit()
+            return view, Quit()
         case "escape":
-            return replace(desk, pane=(), scroll=0, shows_routes=desk.shows_routes and bool(desk.pane)), None
+            return replace(view, pane=(), scroll=0, shows_routes=view.shows_routes and bool(view.pane)), None
         case "?":
-            return replace(desk, pane=() if desk.pane == HELP else HELP, scroll=0), None
+            return replace(view, pane=() if view.pane == HELP else HELP, scroll=0), None
         case "up" | "down" | "page up" | "page down":
             steps = {"up": -1, "down": 1, "page up": -10, "page down": 10}[key]
-            return _moved(desk, steps, rows), None
+            return _moved(view, steps, rows), None
         case "l":
-            return replace(desk, pane=(), scroll=0, shows_routes=not desk.shows_routes), None
+            return replace(view, pane=(), scroll=0, shows_routes=not view.shows_routes), None
         case "s":
-            return _sorted(desk), None
+            return _sorted(view), None
         case "r":
-            said = "requests over 1 s" if desk.shows_all else "all requests that run"
-            return replace(desk, shows_all=not desk.shows_all, message=said), None
-        case "enter" | "d" | "k" if desk.shows_routes and not desk.pane:
-            return _said(desk, "l goes back to the workers and requests, of which one is chosen"), None
+            said = "requests over 1 s" if view.shows_all else "all requests that run"
+            return replace(view, shows_all=not view.shows_all, message=said), None
+        case "enter" | "d" | "k" if view.shows_routes and not view.pane:
+            return _said(view, "l goes back to the workers and requests, of which one is chosen"), None
         case "enter":
-            return _stacks(desk, rows)
+            return _stacks(view, rows)
         case "d" | "k" | "+" | "-" | "R":
-            return _action(desk, key, rows)
+            return _action(view, key, rows)
         case _:
-            return desk, None
+            return view, None
 
 
-def _moved(desk: Desk, steps: int, rows: Rows) -> Desk:
-    if desk.pane:
-        return replace(desk, scroll=max(0, min(desk.scroll + steps, len(desk.pane) - 1)))
-    if desk.shows_routes:
-        return replace(desk, scroll=max(0, min(desk.scroll + steps, len(rows.routes) - 1)))
+def _moved(view: View, steps: int, rows: Rows) -> View:
+    if view.pane:
+        return replace(view, scroll=max(0, min(view.scroll + steps, len(view.pane) - 1)))
+    if view.shows_routes:
+        return replace(view, scroll=max(0, min(view.scroll + steps, len(rows.routes) - 1)))
     marks = rows.marks()
     if not marks:
-        return desk
-    at = marks.index(desk.mark) + steps if desk.mark in marks else 0
-    return replace(desk, mark=marks[max(0, min(at, len(marks) - 1))])
+        return view
+    at = marks.index(view.mark) + steps if view.mark in marks else 0
+    return replace(view, mark=marks[max(0, min(at, len(marks) - 1))])
 
 
-def _sorted(desk: Desk) -> Desk:
+def _sorted(view: View) -> View:
     """Sorts what is shown by the next order."""
-    if desk.shows_routes:
-        sort = _after(desk.route_sort, routes.SORTS)
-        return replace(desk, route_sort=sort, scroll=0, message=f"sorted by {sort}")
-    sort = _after(desk.sort, SORTS)
-    return replace(desk, sort=sort, message=f"sorted by {sort}")
+    if view.shows_routes:
+        sort = _after(view.route_sort, routes.SORTS)
+        return replace(view, route_sort=sort, scroll=0, message=f"sorted by {sort}")
+    sort = _after(view.sort, SORTS)
+    return replace(view, sort=sort, message=f"sorted by {sort}")
 
 
 def _after(name: str, names: Iterable[str]) -> str:
@@ -154,19 +154,19 @@ def _after(name: str, names: Iterable[str]) -> str:
     return known[(known.index(name) + 1) % len(known)]
 
 
-def _stacks(desk: Desk, rows: Rows) -> tuple[Desk, Ask | None]:
-    if desk.pane:
-        return replace(desk, pane=(), scroll=0), None
-    worker = rows.worker(desk.mark)
+def _stacks(view: View, rows: Rows) -> tuple[View, Ask | None]:
+    if view.pane:
+        return replace(view, pane=(), scroll=0), None
+    worker = rows.worker(view.mark)
     if worker is None:
-        return _said(desk, "choose a worker or a request with the arrows first"), None
-    return desk, Ask("stacks", {"slot": worker.entry.slot})
+        return _said(view, "choose a worker or a request with the arrows first"), None
+    return view, Ask("stacks", {"slot": worker.entry.slot})
 
 
-def _action(desk: Desk, key: str, rows: Rows) -> tuple[Desk, None]:
-    if desk.is_read_only:
-        return _said(desk, READ_ONLY), None
-    worker, request = rows.worker(desk.mark), rows.request(desk.mark)
+def _action(view: View, key: str, rows: Rows) -> tuple[View, None]:
+    if view.is_read_only:
+        return _said(view, READ_ONLY), None
+    worker, request = rows.worker(view.mark), rows.request(view.mark)
     match key:
         case "R":
             ask = Ask("reload", {}, "reload: load configuration and code anew?")
@@ -187,11 +187,11 @@ def _action(desk: Desk, key: str, rows: Rows) -> tuple[Desk, None]:
                 f"cancel {request.text[:60]} of worker {worker.entry.slot}?",
             )
         case "k":
-            return _said(desk, "choose a request with the arrows first"), None
+            return _said(view, "choose a request with the arrows first"), None
         case _:
-            return _said(desk, "choose a worker with the arrows first"), None
-    return replace(desk, question=ask), None
+            return _said(view, "choose a worker with the arrows first"), None
+    return replace(view, question=ask), None
 
 
-def _said(desk: Desk, sentence: str) -> Desk:
-    return replace(desk, message=sentence, is_bad=True)
+def _said(view: View, sentence: str) -> View:
+    return replace(view, message=sentence, is_bad=True)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from tricorn.control.client import ControlError, NoAnswer, Refused
 from tricorn.record import replace
 from tricorn_tools.top import change, keys, screen
-from tricorn_tools.top.keys import Ask, Desk, Quit, Rows
+from tricorn_tools.top.keys import Ask, Quit, Rows, View
 from tricorn_tools.top.look import Look, harmless
 from tricorn_tools.top.screen import Line, Scene
 from tricorn_tools.top.source import Source
@@ -31,11 +31,11 @@ class Screen(Protocol):
 class Live:
     """A server that is looked at once an interval. It may end meanwhile, and another take its place."""
 
-    def __init__(self, connect: Callable[[], Source], source: Source, interval: float, desk: Desk) -> None:
+    def __init__(self, connect: Callable[[], Source], source: Source, interval: float, view: View) -> None:
         self._connect = connect
         self._source: Source | None = source
         self._interval = interval
-        self._desk = desk
+        self._view = view
         self._before: Look | None = None
         self.scene: Scene | None = None
 
@@ -55,29 +55,29 @@ class Live:
             if self._source is None:
                 self._source, self._before = self._connect(), None
                 self._say("connected again")
-            look = self._source.look(routes=self._desk.shows_routes)
+            look = self._source.look(routes=self._view.shows_routes)
         except ControlError as error:
             self._lost(error)
             return
         changes = change.between(self._before, look)
         self._before = look
-        self.scene = Scene(look, changes, self._desk)
+        self.scene = Scene(look, changes, self._view)
         if changes.happened:
             self._say("; ".join(changes.happened))
 
     def draw(self, terminal: Screen) -> None:
         if self.scene is not None:
-            self.scene = replace(self.scene, desk=self._desk)
+            self.scene = replace(self.scene, view=self._view)
             terminal.draw(screen.render(self.scene, *terminal.size()))
         else:
-            terminal.draw([(screen.Span(self._desk.message or "waiting for the server"),)])
+            terminal.draw([(screen.Span(self._view.message or "waiting for the server"),)])
 
     def press(self, key: str) -> bool:
         """Whether to go on."""
         rows = screen.rows_of(self.scene) if self.scene else Rows((), ())
-        had_routes = self._desk.shows_routes
-        self._desk, action = keys.press(self._desk, key, rows)
-        if self._desk.shows_routes and not had_routes:
+        had_routes = self._view.shows_routes
+        self._view, action = keys.press(self._view, key, rows)
+        if self._view.shows_routes and not had_routes:
             self.look()  # they were not asked for before
         match action:
             case Quit():
@@ -99,7 +99,7 @@ class Live:
             self._lost(error)
         else:
             if ask.word == "stacks":
-                self._desk = replace(self._desk, pane=stacks(answer), scroll=0)
+                self._view = replace(self._view, pane=stacks(answer), scroll=0)
             else:
                 self._say(f"{ask.word}: {harmless(outcome(ask.word, answer), MOST_LINE)}")
 
@@ -113,7 +113,7 @@ class Live:
         self._say(f"{harmless(error)} {hint}{kept}", is_bad=True)
 
     def _say(self, sentence: str, *, is_bad: bool = False) -> None:
-        self._desk = replace(self._desk, message=sentence, is_bad=is_bad)
+        self._view = replace(self._view, message=sentence, is_bad=is_bad)
 
 
 def outcome(word: str, answer: dict[str, Any]) -> str:

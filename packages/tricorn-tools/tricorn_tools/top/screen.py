@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from tricorn.record import Record
 from tricorn_tools.top import routes, table
 from tricorn_tools.top.change import Change, Changes
-from tricorn_tools.top.keys import Desk, Mark, Rows, mark_of
+from tricorn_tools.top.keys import Mark, Rows, View, mark_of
 from tricorn_tools.top.look import Look, Worker
 from tricorn_tools.top.table import Cell, Column, Running
 
@@ -55,14 +55,14 @@ class Scene(Record):
 
     look: Look
     changes: Changes
-    desk: Desk
+    view: View
 
 
 def rows_of(scene: Scene) -> Rows:
-    look, desk = scene.look, scene.desk
-    least = 0.0 if desk.shows_all else table.LONG
-    shown = routes.ordered(look, scene.changes, desk.route_sort) if desk.shows_routes else ()
-    return Rows(table.ordered(look, scene.changes, desk.sort), table.running(look, least), shown)
+    look, view = scene.look, scene.view
+    least = 0.0 if view.shows_all else table.LONG
+    shown = routes.ordered(look, scene.changes, view.route_sort) if view.shows_routes else ()
+    return Rows(table.ordered(look, scene.changes, view.sort), table.running(look, least), shown)
 
 
 def render(scene: Scene, width: int, height: int) -> list[Line]:
@@ -70,11 +70,11 @@ def render(scene: Scene, width: int, height: int) -> list[Line]:
     if width < SMALLEST[0] or height < SMALLEST[1]:
         lines: list[Line] = [(Span(f"{SMALLEST[0]} x {SMALLEST[1]} at least"),)]
     else:
-        desk, rows = scene.desk, rows_of(scene)
+        view, rows = scene.view, rows_of(scene)
         lines = [*_title(scene.look, width), *flow(table.summary(scene.look, scene.changes), width)]
         bottom = _bottom(scene, rows, width)
         room = height - len(lines) - len(bottom)
-        middle = _pane(desk, room) if desk.pane else _middle(scene, rows, width, room)
+        middle = _pane(view, room) if view.pane else _middle(scene, rows, width, room)
         lines += [*middle, *[()] * (room - len(middle)), *bottom]
     return [_cut(line, width) for line in lines[:height]]
 
@@ -84,12 +84,12 @@ def plain(scene: Scene, width: int | None) -> list[str]:
     rows = rows_of(scene)
     room = width or 10_000
     lines = [*flow(table.headline(scene.look), room, " · "), *flow(table.summary(scene.look, scene.changes), room)]
-    if scene.desk.shows_routes:
+    if scene.view.shows_routes:
         lines += _routes(scene, rows, width or WIDE)
     else:
         lines += [_head(scene, width or WIDE), *_rows(rows.workers, scene, width or WIDE)]
-    if rows.requests and not scene.desk.shows_routes:
-        lines += [(Span(_requests_title(scene.desk)),), *[_request_line(one, None) for one in rows.requests]]
+    if rows.requests and not scene.view.shows_routes:
+        lines += [(Span(_requests_title(scene.view)),), *[_request_line(one, None) for one in rows.requests]]
     lines += [(Span(sentence),) for sentence in scene.look.missing]
     return ["".join(span.text for span in (_cut(line, width) if width else line)).rstrip() for line in lines]
 
@@ -117,14 +117,14 @@ def _middle(scene: Scene, rows: Rows, width: int, room: int) -> list[Line]:
     """The workers, then the requests: these have a third of the room, and what the workers leave."""
     sentences: list[Line] = [(Span(sentence, "warn"),) for sentence in scene.look.missing[: max(room - 3, 0)]]
     room -= len(sentences)
-    if scene.desk.shows_routes:
+    if scene.view.shows_routes:
         head, *lines = _routes(scene, rows, width)
-        return [head, *_scrolled(lines, scene.desk.scroll, room - 1), *sentences]
+        return [head, *_scrolled(lines, scene.view.scroll, room - 1), *sentences]
     wanted = len(rows.requests) + 1 if rows.requests else 0
     for_requests = min(wanted, max(room - len(rows.workers) - 1, room // 3))
-    at = next((index for index, one in enumerate(rows.workers) if scene.desk.mark == Mark(one.entry.number)), 0)
+    at = next((index for index, one in enumerate(rows.workers) if scene.view.mark == Mark(one.entry.number)), 0)
     workers = window(rows.workers, at, room - for_requests - 1, lambda shown: _rows(shown, scene, width))
-    return [_head(scene, width), *workers, *_requests(scene.desk, rows.requests, for_requests), *sentences]
+    return [_head(scene, width), *workers, *_requests(scene.view, rows.requests, for_requests), *sentences]
 
 
 def window(things: Sequence[T], at: int, room: int, lines: Callable[[Sequence[T]], list[Line]]) -> list[Line]:
@@ -174,7 +174,7 @@ def _rows(workers: Sequence[Worker], scene: Scene, width: int) -> list[Line]:
         line = list(_row(worker, scene.changes.workers[worker.entry.number], columns))
         if note_room:
             line.append(Span(worker.entry.note, "warn"))
-        lines.append(_chosen(line, width) if scene.desk.mark == Mark(worker.entry.number) else tuple(line))
+        lines.append(_chosen(line, width) if scene.view.mark == Mark(worker.entry.number) else tuple(line))
     return lines
 
 
@@ -203,16 +203,16 @@ def _aligned(text: str, column: Column) -> str:
     return text.ljust(column.width) if column.to_the_left else text.rjust(column.width)
 
 
-def _requests_title(desk: Desk) -> str:
-    return "requests:" if desk.shows_all else f"requests over {table.LONG:.0f} s:"
+def _requests_title(view: View) -> str:
+    return "requests:" if view.shows_all else f"requests over {table.LONG:.0f} s:"
 
 
-def _requests(desk: Desk, requests: Sequence[Running], room: int) -> list[Line]:
+def _requests(view: View, requests: Sequence[Running], room: int) -> list[Line]:
     if not requests or room < 2:
         return []
-    at = next((index for index, one in enumerate(requests) if desk.mark == mark_of(one)), 0)
-    lines = window(requests, at, room - 1, lambda shown: [_request_line(one, desk.mark) for one in shown])
-    return [(Span(_requests_title(desk), "bold"),), *lines]
+    at = next((index for index, one in enumerate(requests) if view.mark == mark_of(one)), 0)
+    lines = window(requests, at, room - 1, lambda shown: [_request_line(one, view.mark) for one in shown])
+    return [(Span(_requests_title(view), "bold"),), *lines]
 
 
 def _request_line(one: Running, mark: Mark | None) -> Line:
@@ -221,31 +221,31 @@ def _request_line(one: Running, mark: Mark | None) -> Line:
     return (Span(text, "chosen" if mark == mark_of(one) else ""),)
 
 
-def _pane(desk: Desk, room: int) -> list[Line]:
-    return [(Span(text),) for text in ("", *desk.pane)[desk.scroll : desk.scroll + room]]
+def _pane(view: View, room: int) -> list[Line]:
+    return [(Span(text),) for text in ("", *view.pane)[view.scroll : view.scroll + room]]
 
 
 def _bottom(scene: Scene, rows: Rows, width: int) -> list[Line]:
     """Renders the question or message, or the note of the chosen worker; then the keys."""
-    desk = scene.desk
-    worker = rows.worker(desk.mark)
-    if desk.question is not None:
-        said = Span(f"{desk.question.question} (y/n)", "bold")
-    elif desk.message:
-        said = Span(desk.message, "bad" if desk.is_bad else "bold")
-    elif worker is not None and worker.entry.note and not desk.pane:
+    view = scene.view
+    worker = rows.worker(view.mark)
+    if view.question is not None:
+        said = Span(f"{view.question.question} (y/n)", "bold")
+    elif view.message:
+        said = Span(view.message, "bad" if view.is_bad else "bold")
+    elif worker is not None and worker.entry.note and not view.pane:
         said = Span(f"worker {worker.entry.slot}: {worker.entry.note}", "warn")
     else:
         said = Span("")
-    keys = PANE_KEYS if desk.pane else _keys(desk)
+    keys = PANE_KEYS if view.pane else _keys(view)
     texts = textwrap.wrap(said.text, width)[:MOST_SAID] or [""]
     return [*[(Span(text, said.style),) for text in texts], flow(map(Cell, keys), width, "  ")[0]]
 
 
-def _keys(desk: Desk) -> Sequence[str]:
-    if desk.shows_routes:
-        return READ_ONLY_ROUTES_KEYS if desk.is_read_only else ROUTES_KEYS
-    return READ_ONLY_KEYS if desk.is_read_only else KEYS
+def _keys(view: View) -> Sequence[str]:
+    if view.shows_routes:
+        return READ_ONLY_ROUTES_KEYS if view.is_read_only else ROUTES_KEYS
+    return READ_ONLY_KEYS if view.is_read_only else KEYS
 
 
 def _chosen(spans: Sequence[Span], width: int) -> Line:

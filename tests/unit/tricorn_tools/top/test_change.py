@@ -10,7 +10,7 @@ from tricorn.metrics.scoreboard import percentile
 from tricorn.record import replace
 from tricorn_tools.top import as_json, change, screen
 from tricorn_tools.top.change import bound
-from tricorn_tools.top.keys import Desk
+from tricorn_tools.top.keys import View
 from tricorn_tools.top.look import Counted, Worker
 from tricorn_tools.top.screen import Scene
 
@@ -128,6 +128,6 @@ def test_routes_that_are_rubbish_have_no_figures() -> None:
         found = changes.routes["/"]
         assert found.requests is None or 0 <= found.requests <= change.IMPOSSIBLE
         assert found.cpu is None or 0 <= found.cpu <= 1.01
-        scene = Scene(looks[1], changes, Desk(shows_routes=True))
+        scene = Scene(looks[1], changes, View(shows_routes=True))
         assert all(sum(len(span.text) for span in line) <= 80 for line in screen.render(scene, 80, 12))
         json.dumps(as_json.of(looks[1], changes, 0.0), allow_nan=False)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tricorn.control.client import NoAnswer, NoServer, Refused
-from tricorn_tools.top.keys import Desk
+from tricorn_tools.top.keys import View
 from tricorn_tools.top.look import Look
 from tricorn_tools.top.loop import Live, outcome
 from tricorn_tools.top.screen import Line
@@ -75,7 +75,7 @@ def run(shop: Shop, typist: Typist, *later: Shop | Exception) -> int:
             raise found
         return found
 
-    live = Live(connect, shop, 1.0, Desk())  # type: ignore[arg-type]
+    live = Live(connect, shop, 1.0, View())  # type: ignore[arg-type]
     return live.run(typist, clock=lambda: typist.now)
 
 

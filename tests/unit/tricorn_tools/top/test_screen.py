@@ -13,7 +13,7 @@ import pytest
 from tricorn.record import replace
 from tricorn_tools.top import change, keys, screen, table
 from tricorn_tools.top.change import Changes
-from tricorn_tools.top.keys import Desk, Mark
+from tricorn_tools.top.keys import Mark, View
 from tricorn_tools.top.look import Request, Worker, harmless
 from tricorn_tools.top.screen import Scene
 
@@ -31,14 +31,14 @@ def golden(width: int) -> Path:
     return Path(__file__).parent / f"screen_{width}.txt"
 
 
-def scene(**desk: object) -> Scene:
+def scene(**view: object) -> Scene:
     before, now = busy_shop()
-    return Scene(now, change.between(before, now), replace(Desk(mark=Mark(3)), **desk))
+    return Scene(now, change.between(before, now), replace(View(mark=Mark(3)), **view))
 
 
-def routes(**desk: object) -> Scene:
+def routes(**view: object) -> Scene:
     before, now = shop_of_routes()
-    return Scene(now, change.between(before, now), replace(Desk(shows_routes=True), **desk))
+    return Scene(now, change.between(before, now), replace(View(shows_routes=True), **view))
 
 
 def text(made: Scene, width: int, height: int) -> str:
@@ -92,7 +92,7 @@ def test_how_long_loops_were_blocked_has_a_column_where_it_is_known() -> None:
 
     first = look(1.0, worker(0), totals=counted())
     second = look(2.0, worker(970_000_000), totals=counted())
-    made = Scene(second, change.between(first, second), Desk())
+    made = Scene(second, change.between(first, second), View())
     shown = text(made, 100, 12)
     assert "BLOCK" in shown
     assert "blocked 97 %" in shown
@@ -113,7 +113,7 @@ def test_what_is_bad_is_marked() -> None:
     assert {("queue 3, p99 0.42 ms", "warn"), ("2 of 4 workers", "warn"), ("booting", "warn")} <= marked
     before, now = busy_shop()
     failing = replace(now, totals=replace(now.totals, statuses=(0, 800, 0, 0, 91)))
-    lines = screen.render(Scene(failing, change.between(before, failing), Desk()), 200, 14)
+    lines = screen.render(Scene(failing, change.between(before, failing), View()), 200, 14)
     assert ("5xx 10.2 %", "bad") in {(span.text, span.style) for line in lines for span in line}
 
 
@@ -138,12 +138,12 @@ def test_many_workers_leave_room_for_requests_and_the_chosen_one_is_shown() -> N
     workers = [Worker(entry(number), page(counted(), requests=slow), None) for number in range(1, 65)]
     now = look(1.0, *workers, totals=counted())
     for chosen in (1, 30, 64):
-        shown = text(Scene(now, change.between(None, now), Desk(mark=Mark(chosen))), 80, 24)
+        shown = text(Scene(now, change.between(None, now), View(mark=Mark(chosen))), 80, 24)
         assert f"\n{chosen:3}   {4711 + chosen:5} gthread" in shown
         assert "requests over 1 s:\n" in shown
         assert " more\n" in shown
     last = Mark(1, 0, 0)
-    assert ".0       10.0 s  call      GET /0\n" in text(Scene(now, change.between(None, now), Desk(mark=last)), 80, 24)
+    assert ".0       10.0 s  call      GET /0\n" in text(Scene(now, change.between(None, now), View(mark=last)), 80, 24)
 
 
 def names_of_routes(made: Scene, width: int, height: int) -> list[str]:
@@ -165,7 +165,7 @@ def test_routes_are_in_the_order_that_is_chosen_and_can_be_scrolled() -> None:
     shown = text(made, 200, 20)
     assert "/0\n" in shown
     assert " more\n" in shown
-    assert "/64\n" in text(replace(made, desk=Desk(shows_routes=True, scroll=64)), 200, 20)
+    assert "/64\n" in text(replace(made, view=View(shows_routes=True, scroll=64)), 200, 20)
 
 
 def test_routes_that_there_are_not_say_why() -> None:
@@ -217,9 +217,9 @@ def test_numbers_of_any_size_are_shown_somehow() -> None:
             for at, each in zip((1.0, 2.0), counts, strict=True)
         ]
         changes: Changes = change.between(looks[0], looks[1])
-        lines = screen.render(Scene(looks[1], changes, Desk()), 80, 12)
+        lines = screen.render(Scene(looks[1], changes, View()), 80, 12)
         assert all(sum(len(span.text) for span in line) <= 80 for line in lines)
-        screen.plain(Scene(looks[1], changes, Desk()), None)
+        screen.plain(Scene(looks[1], changes, View()), None)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from tricorn import _core
 from tricorn.control.client import Refused, Row, TooLate
 from tricorn.metrics.scoreboard import Ledger, Scoreboard
 from tricorn_tools.top import change, memory, screen, source
-from tricorn_tools.top.keys import Desk
+from tricorn_tools.top.keys import View
 from tricorn_tools.top.look import Memory
 from tricorn_tools.top.memory import Memories
 from tricorn_tools.top.screen import Scene
@@ -197,7 +197,7 @@ def test_rubbish_in_pages_stops_nothing(tmp_path: Path) -> None:
                 words[1], words[3] = draw.choice((6, 6, 6, 7)), draw.getrandbits(3)
         looked = looks.look()
         changes = change.between(before, looked)
-        made_scene = Scene(looked, changes, Desk(shows_all=True))
+        made_scene = Scene(looked, changes, View(shows_all=True))
         for line in screen.render(made_scene, 80, 24):
             assert sum(len(span.text) for span in line) <= 80
             assert all(" " <= letter <= "~" or letter in "·↑↓" for span in line for letter in span.text)
