@@ -14,7 +14,7 @@ from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
-from tricorn.arbiter.control.desk import Desk
+from tricorn.arbiter.control.dispatcher import Dispatcher
 
 workers = int(os.environ["BENCH_WORKERS"])
 control_socket = os.environ["BENCH_SOCKET"]
@@ -24,16 +24,16 @@ preload_app = True
 errorlog = os.devnull
 
 _turns: list[tuple[int, int, int, bool]] = []
-_turn = Desk.turn
+_turn = Dispatcher.turn
 
 
-def _timed(desk: Desk, ready: Container[int], state: Any, now: float) -> Any:
-    listener = desk.listener
+def _timed(dispatcher: Dispatcher, ready: Container[int], state: Any, now: float) -> Any:
+    listener = dispatcher.listener
     served = sum(each.more or each.socket.fileno() in ready for each in listener.clients.values())
-    served += listener.bound.socket.fileno() in ready
+    served += listener.bound is not None and listener.bound.socket.fileno() in ready
     modules = len(sys.modules)
     began, cpu = time.perf_counter_ns(), time.thread_time_ns()
-    events = _turn(desk, ready, state, now)
+    events = _turn(dispatcher, ready, state, now)
     if served:
         spent = time.perf_counter_ns() - began, time.thread_time_ns() - cpu
         _turns.append((*spent, served, len(sys.modules) > modules))
@@ -41,7 +41,7 @@ def _timed(desk: Desk, ready: Container[int], state: Any, now: float) -> Any:
 
 
 def when_ready(server: Any) -> None:
-    Desk.turn = _timed  # type: ignore[method-assign, assignment]
+    Dispatcher.turn = _timed  # type: ignore[method-assign, assignment]
 
 
 def on_exit(server: Any) -> None:

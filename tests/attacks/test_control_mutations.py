@@ -14,16 +14,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 from tricorn.arbiter.control import gunicorn
+from tricorn.arbiter.control.commands import Look, Meaning, parse
 from tricorn.arbiter.control.listener import MOST_CLIENTS, PIECE
-from tricorn.arbiter.control.session import MOST_REQUEST, MOST_VALUES, Broken, Request, Session
-from tricorn.arbiter.control.words import Look, Meant, Refusal, meaning
+from tricorn.arbiter.control.session import MOST_REQUEST, MOST_VALUES, Answered, Broken, Frame, Request, Session
+from tricorn.arbiter.policy.arguments import Arguments, Refusal
 from tricorn.arbiter.policy.commands import Kind
-from tricorn.arbiter.policy.state import Policy, State
 from tricorn.control.client import Control
 
 from tests.harness import REFERENCE, proc
@@ -88,7 +87,7 @@ class Stream:
         self.seed = seed
         self.dice = dice = random.Random(seed)
         self.frames = dice.random() < 0.5
-        self.expected: list[Request] = []
+        self.expected: list[Request | Frame] = []
         whole = [self._frame(commands) if self.frames else self._line(words) for _ in range(dice.randrange(1, 5))]
         self.data = bytearray(b"".join(whole))
         self.changed = dice.random() < 0.8
@@ -107,7 +106,7 @@ class Stream:
         dice = self.dice
         command = dice.choice(commands)
         args = [dice.choice(VALUES) for _ in range(dice.randrange(3))] if dice.random() < 0.3 else []
-        self.expected.append(Request(5, command, {"args": args}, gunicorn=True))
+        self.expected.append(Frame(5, command, args))
         text = json.dumps({"id": 5, "command": command, "args": args}).encode()
         return len(text).to_bytes(4, "big") + text
 
@@ -141,7 +140,7 @@ class Stream:
             at += step
 
 
-def understood(pieces: Iterator[bytes]) -> list[Request | Broken]:
+def understood(pieces: Iterator[bytes]) -> list[Request | Frame | Broken]:
     session, found = Session(), []
     for piece in pieces:
         session.feed(piece)
@@ -169,7 +168,7 @@ def test_what_is_understood_does_not_depend_on_where_the_bytes_were_cut() -> Non
             assert whole == stream.expected, stream.seed
         seen.update(type(each).__name__ for each in whole)
         seen["whole"] += not stream.changed
-    assert min(seen["Request"], seen["Broken"], seen["whole"]) > MUTANTS / 20, seen
+    assert min(seen["Request"], seen["Frame"], seen["Broken"], seen["whole"]) > MUTANTS / 20, seen
 
 
 def test_every_answer_can_be_read_in_the_framing_of_its_request() -> None:
@@ -187,34 +186,36 @@ def test_every_answer_can_be_read_in_the_framing_of_its_request() -> None:
             assert json.loads(data) == answer
 
 
-STATE = State(1, Policy(30))
-EFFECTS: Any = SimpleNamespace(processes=SimpleNamespace(handles={}))
-
-
-def judged(request: Request) -> Meant | gunicorn.Known | gunicorn.Wanted | Exception:
+def judged(request: Request) -> Meaning | Refusal:
     try:
-        if request.gunicorn:
-            return gunicorn.meaning(request, STATE, EFFECTS, 0.0)
-        return meaning(request, lambda by, value: value if value < 4 else None, lambda: (1, 2))
-    except (Refusal, ValueError) as error:
-        return error
+        arguments = Arguments(
+            request.word, request.arguments, lambda by, value: value if value < 4 else None, lambda: (1, 2)
+        )
+        return parse(arguments)
+    except Refusal as refusal:
+        return refusal
 
 
 def test_every_request_has_a_meaning_or_is_refused_with_a_sentence() -> None:
-    """Whatever the types of its arguments are. `show` looks at a running server: below."""
+    """Whatever the types of its arguments are, and in whichever framing it came."""
     seen: Counter[str] = Counter()
-    commands = ["worker add", "worker kill", "worker", "dirty", "shutdown", "reload", "'", "help"]
+    commands = [*COMMANDS, "worker add", "worker remove", "worker kill", "worker", "dirty", "shutdown", "reload", "'"]
     for stream in streams(MUTANTS, commands=commands):
         for request in understood(stream.cut(PIECE)):
-            if isinstance(request, Broken) or (request.gunicorn and "show" in request.word.lower()):
-                continue
-            found = judged(request)
-            if isinstance(found, Refusal):
-                assert found.kind in get_args(Kind), stream.seed
-            if isinstance(found, Exception):
-                assert request.gunicorn or isinstance(found, Refusal), stream.seed
-                assert 10 < len(str(found)) < 500, stream.seed
-            seen["refused" if isinstance(found, Exception) else "meant"] += 1
+            translated = gunicorn.translate(request) if isinstance(request, Frame) else request
+            match translated:
+                case Answered(_, {"error": str(error)}):
+                    assert 10 < len(error) < 500, stream.seed
+                    seen["refused"] += 1
+                case Request():
+                    found = judged(translated)
+                    if isinstance(found, Refusal):
+                        assert found.kind in get_args(Kind), stream.seed
+                        assert 10 < len(str(found)) < 500, stream.seed
+                        assert not isinstance(request, Frame) or found.kind == "refused", stream.seed
+                        answer = translated.translate({"ok": False, "kind": found.kind, "error": str(found)})
+                        assert {"ok", "status"} & answer.keys(), stream.seed
+                    seen["refused" if isinstance(found, Refusal) else "meant"] += 1
     assert min(seen["meant"], seen["refused"]) > MUTANTS / 20, seen
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from tricorn.arbiter.control.words import Look
+from tricorn.arbiter.control.commands import Look
 from tricorn.control.client import VARIABLE, Control, ControlError, Refused, find
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.workers import watch

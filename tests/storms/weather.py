@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from typing import NamedTuple, get_args
 
-from tricorn.arbiter.control.words import Look
+from tricorn.arbiter.control.commands import Look
 from tricorn.control.client import Control, NoAnswer, NoServer, Refused, TooLate
 
 from tests.apps.hostile import LINES

@@ -10,7 +10,8 @@ from tricorn import log as logs
 from tricorn.arbiter import certificates, hooks, memory, reuse_port, sockets
 from tricorn.arbiter.certificates import Certificates
 from tricorn.arbiter.pages import Pages
-from tricorn.arbiter.policy.state import Policy
+from tricorn.arbiter.policy.commands import Level
+from tricorn.arbiter.policy.settings import Policy
 from tricorn.arbiter.sockets import Listener
 from tricorn.arbiter.tickets import Tickets
 from tricorn.config import tls
@@ -26,8 +27,6 @@ from tricorn.unpatched import time
 from tricorn.workers import AUTO, boot_failure, privileges, title
 from tricorn.workers.application import Application
 from tricorn.workers.base import Worker
-
-SPARE_PAGES = 64
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -48,26 +47,12 @@ class Generation:
     pages: Pages | None = None
     certificates: Certificates | None = None
     """None: there are none, and all is in the clear."""
+    log_level: Level | None = None
+    """Set over the control socket, for the workers of this generation."""
 
     @property
     def policy(self) -> Policy:
-        config = self.config
-        return Policy(
-            graceful_timeout=config.graceful_timeout,
-            timeout=config.timeout,
-            boot_timeout=config.boot_timeout,
-            drain_delay=config.drain_delay,
-            drain_quiet=config.drain_quiet,
-            max_memory=config.max_worker_memory,
-            max_lifetime=config.max_worker_lifetime,
-            lifetime_jitter=config.max_worker_lifetime_jitter,
-            reload=config.reload,
-            daemon=config.daemon,
-            reuse_port=config.reuse_port,
-            workers=config.workers,
-            most=(config.workers if config.sizing is None else config.sizing.most) + SPARE_PAGES,
-            sizing=config.sizing,
-        )
+        return Policy.of(self.config)
 
     def all_listeners(self) -> list[Listener]:
         return [*self.listeners, *self.admin]
@@ -104,7 +89,7 @@ class Generation:
 
     def page_count(self) -> int:
         """For twice the workers there can be: those that leave still have theirs while their successors boot."""
-        return 2 * self.policy.most
+        return 2 * self.policy.max_workers
 
     def page_bytes(self) -> int:
         from tricorn.workers import native

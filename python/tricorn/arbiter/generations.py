@@ -11,6 +11,7 @@ from tricorn.arbiter import sockets
 from tricorn.arbiter.certificates import Certificates
 from tricorn.arbiter.environment import Environment
 from tricorn.arbiter.generation import Generation, adapted, bind, check, discard, prepare
+from tricorn.arbiter.policy.commands import Level
 from tricorn.arbiter.sockets import Listener
 from tricorn.arbiter.tickets import Tickets
 from tricorn.config.addresses import Address
@@ -23,6 +24,12 @@ from tricorn.workers.application import Application
 
 MakeApplication = Callable[[Config], Application]
 """Of a generation with this configuration."""
+
+
+PRELOADED = (
+    "With preload_app the application's code is loaded once: the new workers run the code of before. "
+    "USR2 or a restart loads new code."
+)
 
 
 class Generations:
@@ -75,10 +82,22 @@ class Generations:
             new, warnings = self._from(loaded, old), loaded.warnings
         else:
             new, warnings = replace(old, app=self._application(old.config, old), began=time.monotonic()), ()
+        if new.config.preload_app:
+            warnings = (*warnings, PRELOADED)
         self._last += 1
         self._all[self._last] = new
         self.current = new
         return self._last, warnings
+
+    def change_log_level(self, level: Level) -> None:
+        """Holds for all generations there are; a later one has the level of its configuration."""
+        for generation in self._all.values():
+            generation.log_level = level
+        self.current.log.change_level(level)
+
+    def log_level(self, number: int) -> Level | None:
+        """Returns the level that was set for this generation, if any."""
+        return self._all[number].log_level if number in self._all else None
 
     def commit(self, number: int) -> None:
         """Only this generation is needed from now on."""
@@ -156,6 +175,8 @@ def _restore_log(generation: Generation) -> None:
     """The log as this generation had it. A logger class that fails now, though it did not before, changes nothing."""
     try:
         generation.log = logs.make(generation.config)
+        if generation.log_level is not None:
+            generation.log.change_level(generation.log_level)
     except Exception as error:
         generation.log.error("The log of before cannot be made again: %s", error)
 

@@ -1,4 +1,4 @@
-"""Calling the operator's hooks: at the start a failing hook is an error, later it must not end the service."""
+"""Calls of the operator's hooks: at the start a failing hook is an error, later it must not end the service."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ from typing import TYPE_CHECKING
 from tricorn.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tricorn.arbiter.generation import Generation
+    from tricorn.config.config import Config
+    from tricorn.log import Logger
 
 
-def must(generation: Generation, name: str, *arguments: object) -> None:
+def must(config: Config, log: Logger, name: str, *arguments: object) -> None:
     """Raises ConfigError if the hook fails; its traceback goes to the log."""
     try:
-        getattr(generation.config, name)(*arguments)
+        getattr(config, name)(*arguments)
     except Exception as error:
-        generation.log.exception("Exception in the hook %s", name)
+        log.exception("Exception in the hook %s", name)
         raise ConfigError(f"The hook {name} failed: {type(error).__name__}: {error}") from None
     finally:
         take_signals_back()
 
 
-def may(generation: Generation, name: str, *arguments: object) -> bool:
-    """Whether the hook went well; if not, its traceback is in the log."""
+def may(config: Config, log: Logger, name: str, *arguments: object) -> bool:
+    """Returns whether the hook succeeded; if not, its traceback is in the log."""
     try:
-        getattr(generation.config, name)(*arguments)
+        getattr(config, name)(*arguments)
     except Exception:
-        generation.log.exception("Exception in the hook %s", name)
+        log.exception("Exception in the hook %s", name)
         return False
     finally:
         take_signals_back()
@@ -35,7 +36,7 @@ def may(generation: Generation, name: str, *arguments: object) -> bool:
 
 
 def take_signals_back() -> None:
-    """If code of the user's has used gevent's hub in the arbiter: the arbiter hears of its children again."""
+    """Restores SIGCHLD for the arbiter if a hook has used gevent's hub, which takes it."""
     patching = sys.modules.get("tricorn_green.patching")  # a process that has not imported it is not patched
     if patching is not None:
         patching.take_signals_back()

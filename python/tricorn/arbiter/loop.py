@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from signal import Signals
 from typing import Any
 
 from tricorn.arbiter import hooks
-from tricorn.arbiter.bulletin import Bulletin
+from tricorn.arbiter.clock import LONGEST_WAIT, PausableClock
+from tricorn.arbiter.control.dispatcher import Dispatcher
 from tricorn.arbiter.effects import Effects, Finished
-from tricorn.arbiter.gauges import Gauges
-from tricorn.arbiter.history import History
-from tricorn.arbiter.lookups import Lookups
-from tricorn.arbiter.own_time import LONGEST_WAIT, OwnTime
-from tricorn.arbiter.policy.commands import Command
+from tricorn.arbiter.parts import Parts
+from tricorn.arbiter.periodic import Deadlines, Periodic, Schedule
+from tricorn.arbiter.policy.commands import Answer, Command, Refuse
 from tricorn.arbiter.policy.decide import decide
-from tricorn.arbiter.policy.events import ChildExited, Event, Resized, Signalled, Start, Tick, Told, Upgraded
+from tricorn.arbiter.policy.endings import cause_of
+from tricorn.arbiter.policy.events import ChildExited, Event, Resized, Signalled, Start, Told, Upgraded
 from tricorn.arbiter.policy.state import NEVER, State
-from tricorn.arbiter.quiet import Silence
-from tricorn.arbiter.renewal import Renewal
-from tricorn.arbiter.watcher import Watcher
 from tricorn.arbiter.worker_handle import LAST_WORDS, READ_SIZE, TooTalkative, WorkerHandle
-from tricorn.unpatched import os, select, signal
+from tricorn.unpatched import os, select, signal, time
 from tricorn.workers.base import Worker
+from tricorn.workers.stall import Stall
 
 SIGNALS = tuple(
     Signals[f"SIG{name}"] for name in ["HUP", "QUIT", "INT", "TERM", "TTIN", "TTOU", "USR1", "USR2", "WINCH", "CHLD"]
@@ -31,12 +29,12 @@ SIGNALS = tuple(
 
 
 def handlers_of_signals() -> dict[Signals, Any]:
-    """Those of the program in which a server is about to run."""
+    """Returns the handlers of the program in which a server is about to run."""
     return {number: signal.getsignal(number) for number in SIGNALS}
 
 
 def restore_signals(handlers: Mapping[Signals, Any]) -> None:
-    """In a program that goes on when its server has ended, or has not started."""
+    """Gives a program its handlers back when its server has ended, or has not started."""
     signal.set_wakeup_fd(-1)
     for number, handler in handlers.items():
         if handler is not None:  # one that was not installed by Python
@@ -48,10 +46,10 @@ MANAGEMENT = 1.0
 
 
 class Wakeup:
-    """From here on signals are noted in a pipe, and nothing else happens to the process.
+    """The pipe that ends the loop's wait. From here on signals are written to it, and do nothing else to the process.
 
-    Before the listeners are bound, so that no signal of an impatient supervisor ends a server that is starting. The
-    interpreter's own C handler writes the number of the signal; ours do nothing.
+    Made before the listeners are bound, so that no signal of an impatient supervisor ends a server that is starting.
+    The interpreter's own C handler writes the number of the signal; ours do nothing.
     """
 
     def __init__(self) -> None:
@@ -75,42 +73,48 @@ class Loop:
     `finally` of it, is left around the worker.
     """
 
-    def __init__(self, effects: Effects, state: State, wakeup: Wakeup) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        effects: Effects,
+        control: Dispatcher,
+        jobs: Iterable[Periodic],
+        state: State,
+        wakeup: Wakeup,
+    ) -> None:
+        self._parts = parts
         self._effects = effects
+        self._control = control
         self._state = state
-        self._time = OwnTime()
-        self._guard = effects.processes.guard
-        self._watcher = Watcher(effects, self._time.now())
-        self._history = History(effects, self._time.now())
-        self._bulletin = Bulletin(effects)
-        self._gauges = Gauges(effects, self._time.now())
-        self._lookups = Lookups(effects, self._time.now())
-        self._silence = Silence(effects)
-        self._renewal = Renewal(effects)
+        self._clock = PausableClock()
+        self._guard = parts.processes.guard
+        management = Management(parts, self._clock.now())
+        jobs = (*jobs, control.inquiries, Deadlines(LONGEST_WAIT), management)
+        self._schedule = Schedule(jobs, self._guard)
         self._events = effects.events
         self._events.append(Start())
         self._wakeup = wakeup.reader
-        self._next_management = self._time.now() if effects.server.is_managing else NEVER
-        effects.server.attach(effects.processes.workers, wakeup.ring, self._events.append)
+        parts.server.attach(parts.processes.workers, wakeup.ring, self._events.append)
 
     def run(self) -> Finished | Worker:
-        self._bulletin.look(self._state, self._time.now())  # before there is a worker to ask
+        self._run_jobs()  # before there is a worker that may be asked for the status
         while True:
-            asked = self._effects.server.take_request()
+            asked = self._parts.server.take_request()
             if asked is not None:
                 self._events.appendleft(Resized(asked))
             while self._events:
-                event = self._events.popleft()
-                if isinstance(event, ChildExited):
-                    self._effects.count_exit(self._state, event)
-                for command in self._decide(event):
-                    outcome = self._effects.perform(command)
-                    if outcome is not None:
-                        return outcome
-            self._gauges.count_workers()
-            with self._guard("The status cannot be written"):
-                self._bulletin.look(self._state, self._time.now())
+                outcome = self._handle(self._events.popleft())
+                if outcome is not None:
+                    return outcome
             self._wait()
+
+    def _handle(self, event: Event) -> Finished | Worker | None:
+        before = self._state
+        commands = self._decide(event)
+        outcome = self._perform(commands)
+        if not isinstance(outcome, Worker):
+            self._control.end_waits(before, event, self._state, commands)
+        return outcome
 
     def _decide(self, event: Event) -> Sequence[Command]:
         if isinstance(event, Told):
@@ -121,71 +125,44 @@ class Loop:
 
     def _take(self, event: Event) -> Sequence[Command]:
         before = self._state
-        self._state, commands = decide(before, event, self._time.now())
+        self._state, commands = decide(before, event, self._clock.now())
         self._effects.show(self._state)
-        if self._effects.control is not None:
-            self._effects.control.tell(before, event, self._state, commands)
+        if isinstance(event, ChildExited) and event.nr in before.workers:
+            self._parts.statistics.count_exit(cause_of(before.workers[event.nr], event.status))
+        self._control.announce_decision(before, event, self._state, commands)
         return commands
 
-    def _observe(self) -> None:
-        """What the pages of workers say."""
-        now = self._time.now()
-        with self._guard("The pages of workers cannot be read"):
-            self._events.extend(self._watcher.look(self._state, now))
-            self._history.note(now)
-            self._gauges.look(now)
-            self._events.extend(self._silence.look(self._state, now))
+    def _perform(self, commands: Sequence[Command]) -> Finished | Worker | None:
+        for command in commands:
+            if isinstance(command, Answer | Refuse):
+                self._control.answer(command)
+                continue
+            outcome = self._effects.perform(command)
+            if outcome is not None:
+                return outcome
+        return None
 
     def _wait(self) -> None:
-        now, end = self._time.now(), self._state.next_deadline()
-        soon = NEVER if end == NEVER else now + LONGEST_WAIT
-        looks = (
-            self._watcher.next_look(self._state),
-            self._history.next_note(),
-            self._gauges.next_look(),
-            self._lookups.next_look(),
-            self._silence.next_look(self._state),
-            self._renewal.next_look(now),
-        )
-        deadline = min(end, soon, *looks, self._next_management)
+        now = self._clock.now()
         poll = select.poll()
         poll.register(self._wakeup, select.POLLIN)
-        control = self._effects.control
-        if control is not None:
-            deadline = min(deadline, now if control.listener.has_more() else control.listener.deadline())
-            control.listener.register(poll)
-        timeout = None if deadline == NEVER else max(0, deadline - now)
-        if self._lookups.descriptor >= 0:
-            poll.register(self._lookups.descriptor, select.POLLIN)
-        handles = self._effects.processes.handles
+        self._schedule.register(poll)
+        deadline = min(self._schedule.due(self._state, now), self._control.register(poll, now))
+        handles = self._parts.processes.handles
         for handle in handles.values():
             if handle.open:
                 poll.register(handle.messages, select.POLLIN)
         ready: set[int] = set()
-        self._time.wait(lambda seconds: ready.update(fd for fd, _ in poll.poll(_milliseconds(seconds))), timeout)
+        timeout = None if deadline == NEVER else max(0, deadline - now)
+        self._clock.wait(lambda seconds: ready.update(fd for fd, _ in poll.poll(_milliseconds(seconds))), timeout)
         for handle in handles.values():
             self._receive(handle)
         self._take_signals()
-        self._observe()
-        now = self._time.now()
-        self._lookups.look(now)
-        self._renewal.look()
-        if now >= self._state.next_deadline():
-            self._events.append(Tick())
-        if now >= self._next_management:
-            self._manage(now)
-        if control is not None:
-            self._events.extend(control.turn(ready, self._state, now))
+        self._run_jobs(ready)
+        self._events.extend(self._control.turn(ready, self._state, self._clock.now()))
 
-    def _manage(self, now: float) -> None:
-        """A program's own arbiter has a look, as gunicorn's lets it once a second."""
-        self._next_management = NEVER if self._state.stopping is not None else now + MANAGEMENT
-        if self._next_management == NEVER:
-            return
-        try:
-            self._effects.server.manage_workers()
-        except Exception:
-            self._effects.generation.log.exception("Exception in manage_workers of the program's arbiter")
+    def _run_jobs(self, ready: Container[int] = ()) -> None:
+        self._events.extend(self._schedule.run(self._state, self._clock.now(), ready))
 
     def _take_signals(self) -> None:
         try:
@@ -195,7 +172,7 @@ class Loop:
         for number in numbers:
             with suppress(ValueError):  # a signal of the application's that has no name
                 signal = Signals(number)
-                if not self._effects.server.take_signal(signal):
+                if not self._parts.server.take_signal(signal):
                     self._events.append(Signalled(signal))
         if Signals.SIGCHLD in numbers:
             self._reap()
@@ -203,29 +180,69 @@ class Loop:
     def _receive(self, handle: WorkerHandle, most: int = READ_SIZE) -> None:
         with self._guard("The messages of a worker cannot be read"):
             try:
-                messages = handle.receive(self._time.now(), most)
+                messages = handle.receive(self._clock.now(), most)
             except TooTalkative:
                 text = "Worker (pid:%d) sends more messages than the arbiter can read: it is killed."
-                self._effects.generation.log.error(text, handle.pid)
+                self._parts.generation.log.error(text, handle.pid)
                 handle.close()
                 handle.send(Signals.SIGKILL)
                 return
-            self._events.extend(Told(handle.nr, message) for message in messages)
+            for message in messages:
+                if isinstance(message, Stall):
+                    with self._guard("A stall cannot be reported"):
+                        self._note_stall(handle, message)
+                else:
+                    self._events.append(Told(handle.nr, message))
+
+    def _note_stall(self, handle: WorkerHandle, stall: Stall) -> None:
+        """Keeps what has held up the loop of a worker, and logs it from time to time. It decides nothing."""
+        from tricorn import cgroup  # these are for servers that have stalls, and none starts with one
+        from tricorn.arbiter.stalls.keeper import Held, Stalls
+
+        generation, statistics = self._parts.generation, self._parts.statistics
+        if statistics.stalls is None:
+            statistics.stalls = Stalls()
+        kind = handle.kind or handle.worker.alias
+        machine = len(self._parts.processes.handles), cgroup.processors() if stall.verdict == "SATURATED" else None
+        held = Held(handle.pid, handle.worker.slot, kind, generation.config.doctor, handle.libraries, *machine)
+        record, line = statistics.stalls.take(stall, held, time.monotonic(), time.time())
+        if line is not None:
+            generation.log.warning("%s", line, extra={"stall": record})
+        self._control.announce({"event": "stall", "nr": handle.nr, **record})
 
     def _reap(self) -> None:
-        effects = self._effects
-        for who, event in effects.processes.reap():
+        parts = self._parts
+        for who, event in parts.processes.reap():
             if event is None:
                 if who == self._state.successor:
-                    effects.upgrade.successor_ended()
-                    if effects.control is not None:
-                        effects.control.listener.bound.take_name_back()
+                    parts.upgrade.successor_ended()
+                    self._control.listener.take_name_back()
                     self._events.append(Upgraded(None))
             elif isinstance(who, WorkerHandle):
                 self._receive(who, LAST_WORDS)  # they come before its death
-                effects.processes.remove(who)
-                hooks.may(effects.generation, "child_exit", effects.server, who.worker)
+                parts.processes.remove(who)
+                config, log = parts.generation.config, parts.generation.log
+                hooks.may(config, log, "child_exit", parts.server, who.worker)
                 self._events.append(event)
+
+
+class Management(Periodic):
+    """Calls `manage_workers` of a program's own arbiter once a second, as gunicorn does."""
+
+    def __init__(self, parts: Parts, now: float) -> None:
+        self._parts = parts
+        self._next = now if parts.server.is_managing else NEVER
+
+    def due(self, state: State, now: float) -> float:
+        return NEVER if state.stopping is not None else self._next
+
+    def run(self, state: State, now: float) -> Iterable[Event]:
+        self._next = now + MANAGEMENT
+        try:
+            self._parts.server.manage_workers()
+        except Exception:
+            self._parts.generation.log.exception("Exception in manage_workers of the program's arbiter")
+        return ()
 
 
 def _milliseconds(seconds: float | None) -> int | None:

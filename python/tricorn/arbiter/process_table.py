@@ -93,6 +93,10 @@ class ProcessTable:
         """As hooks see them: by pid."""
         return {handle.pid: handle.worker for handle in list(self.handles.values())}  # a thread may ask
 
+    def find(self, nrs: Iterable[int]) -> list[WorkerHandle]:
+        """Returns the handles of the workers that are still there."""
+        return [self.handles[nr] for nr in nrs if nr in self.handles]
+
     def spawn(
         self, command: Spawn, generation: Generation, others: Iterable[Listener]
     ) -> Worker | Spawned | SpawnFailed:
@@ -110,7 +114,7 @@ class ProcessTable:
             pages.give_back(number)
             generation.log.exception("Exception in the worker class %s", workers.dotted(generation.worker_class))
             return SpawnFailed(command.nr, "the worker class failed")
-        if not hooks.may(generation, "pre_fork", self.server, worker):
+        if not hooks.may(generation.config, generation.log, "pre_fork", self.server, worker):
             # gunicorn's arbiter ends here. A configuration that never worked is refused; one that did goes on serving.
             if not command.proven:
                 pages.give_back(number)

@@ -1,16 +1,18 @@
-"""From a configuration to the loop, and from its end to an exit status."""
+"""Builds the parts of a server from its configuration, runs the loop, and ends with an exit status."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from typing import NoReturn
 
 from tricorn import __version__, workers
 from tricorn import log as logs
 from tricorn.arbiter import daemon, hooks, reexec, sockets
 from tricorn.arbiter.channel import SharedChannel, open_channel
-from tricorn.arbiter.control import place
+from tricorn.arbiter.control import bound_socket
+from tricorn.arbiter.control.dispatcher import Dispatcher
 from tricorn.arbiter.control.listener import ControlListener
 from tricorn.arbiter.effects import Effects, Finished
 from tricorn.arbiter.environment import Environment, raise_file_limit
@@ -18,10 +20,18 @@ from tricorn.arbiter.facade import Server
 from tricorn.arbiter.generation import Generation, adapted, check, prepare
 from tricorn.arbiter.generations import Generations, MakeApplication
 from tricorn.arbiter.loop import SIGNALS, Loop, Wakeup
+from tricorn.arbiter.parts import Parts, Statistics
+from tricorn.arbiter.periodic import Periodic
+from tricorn.arbiter.periodic.admin_pages import LoadHistory, StatusSnapshot
+from tricorn.arbiter.periodic.certificate_refresh import CertificateRefresh
+from tricorn.arbiter.periodic.collector_resolver import CollectorResolver
+from tricorn.arbiter.periodic.drain_watch import DrainWatch
+from tricorn.arbiter.periodic.statsd_gauges import LoadGauges, WorkerGauge
+from tricorn.arbiter.periodic.worker_watch import WorkerWatch
 from tricorn.arbiter.pidfile import Pidfiles
 from tricorn.arbiter.policy.state import State
 from tricorn.arbiter.process_table import ProcessTable
-from tricorn.arbiter.systemd import Notifier
+from tricorn.arbiter.systemd import Notifier, Watchdog
 from tricorn.arbiter.tickets import Tickets
 from tricorn.arbiter.upgrade import Upgrade
 from tricorn.config.load import Loaded, Sources
@@ -29,8 +39,8 @@ from tricorn.errors import TricornError
 from tricorn.gateway.wsgi import SERVER_SOFTWARE
 from tricorn.log import bounded
 from tricorn.metrics import application
-from tricorn.unpatched import os
-from tricorn.workers import title, watch
+from tricorn.unpatched import os, time
+from tricorn.workers import ending, title, watch
 
 SUCCESSOR_SUFFIX = ".2"
 """gunicorn's: of the pidfile while the server that is being replaced still lives."""
@@ -62,7 +72,7 @@ def run(sources: Sources, loaded: Loaded, make_application: MakeApplication, ser
         server = Server(generation)
     else:
         server.begin(generation)
-    hooks.must(generation, "nworkers_changed", server, config.workers, None)
+    hooks.must(generation.config, generation.log, "nworkers_changed", server, config.workers, None)
     generation.log.info("Starting tricorn %s", __version__)
     if config.sizing is not None:
         generation.log.info("%s", config.sizing.sentence)
@@ -79,27 +89,25 @@ def run(sources: Sources, loaded: Loaded, make_application: MakeApplication, ser
     if handed_over is not None:
         generations.tickets = Tickets.from_bytes(handed_over.secrets)
     control = _control(generation, environ=sources.environ, is_successor=parent is not None)
-    promoted = (lambda: None) if control is None else control.bound.promote
-    upgrade = Upgrade(launch, parent, pidfiles, generations, server, promoted)
+    upgrade = Upgrade(launch, parent, pidfiles, generations, server, control.promote)
 
     def release() -> None:
         bounded.end()
         generations.release_memory()
-        if control is not None:
-            control.release()
+        control.release()
 
     try:
-        hooks.must(generation, "on_starting", server)
+        hooks.must(generation.config, generation.log, "on_starting", server)
         _open(generation, server, generations, [] if handed_over is None else handed_over.listeners)
         private = [wakeup.reader, wakeup.writer]
         processes = ProcessTable(server, SIGNALS, private, SharedChannel(open_channel()), release, app_metrics)
-        return _serve(Effects(generations, processes, upgrade, pidfiles, notifier, control), wakeup)
+        parts = Parts(server, generations, processes, upgrade, Statistics(processes.ledger))
+        return _serve(parts, Ending(parts, pidfiles, control), Effects(parts, pidfiles, notifier), notifier, wakeup)
     except TricornError:
         if not _is_arbiter(server):
             raise
         pidfiles.unlink()
-        if control is not None:
-            control.close()
+        control.close()
         generation.close()
         generation.remove_files()
         raise
@@ -110,11 +118,11 @@ def _is_arbiter(server: Server) -> bool:
     return server.pid == os.getpid()
 
 
-def _control(generation: Generation, *, environ: Mapping[str, str], is_successor: bool) -> ControlListener | None:
+def _control(generation: Generation, *, environ: Mapping[str, str], is_successor: bool) -> ControlListener:
     config = generation.config
     if config.control_socket_disable or not config.control_socket:
-        return None
-    bound = place.bind(
+        return ControlListener(None)
+    bound = bound_socket.bind(
         config.control_socket,
         config.control_socket_mode,
         name=config.proc_name,
@@ -122,7 +130,7 @@ def _control(generation: Generation, *, environ: Mapping[str, str], is_successor
         is_successor=is_successor,
         log=generation.log,
     )
-    return None if bound is None else ControlListener(bound)
+    return ControlListener(bound)
 
 
 def _warn(generation: Generation, warnings: Iterable[str]) -> None:
@@ -162,23 +170,84 @@ def _open(generation: Generation, server: Server, generations: Generations, inhe
             ",".join(str(listener) for listener in generation.admin),
         )
     generation.open_pages()
-    hooks.must(generation, "when_ready", server)
+    hooks.must(generation.config, generation.log, "when_ready", server)
     generation.prepare_forks()
 
 
-def _serve(effects: Effects, wakeup: Wakeup) -> int:
-    generation = effects.generation
+def _jobs(parts: Parts, notifier: Notifier) -> list[Periodic]:
+    now = time.monotonic()
+    return [
+        Watchdog(notifier, now),
+        WorkerWatch(parts, now),
+        LoadHistory(parts, now),
+        WorkerGauge(parts),
+        LoadGauges(parts, now),
+        DrainWatch(parts),
+        StatusSnapshot(parts),
+        CollectorResolver(parts, now),
+        CertificateRefresh(parts),
+    ]
+
+
+def _serve(parts: Parts, end: Ending, effects: Effects, notifier: Notifier, wakeup: Wakeup) -> int:
+    generation = parts.generation
+    state = State(generation.config.workers, generation.policy)
     try:
-        outcome = Loop(effects, State(generation.config.workers, generation.policy), wakeup).run()
+        control = Dispatcher(end.control, parts)
+        outcome = Loop(parts, effects, control, _jobs(parts, notifier), state, wakeup).run()
     except Exception:
-        if _is_arbiter(effects.server):
+        if _is_arbiter(parts.server):
             with suppress(Exception):
-                effects.abort()
+                end.abort()
         raise
     except BaseException:  # SystemExit, gunicorn's HaltServer: a hook wants the server to end
-        if _is_arbiter(effects.server):
-            effects.quit()
+        if _is_arbiter(parts.server):
+            end.quit()
         raise
     if isinstance(outcome, Finished):
-        return effects.leave(outcome.code)
+        return end.leave(outcome.code)
     return outcome.live()
+
+
+class Ending:
+    """The last steps in the arbiter: nothing of the server stays in the file system."""
+
+    def __init__(self, parts: Parts, pidfiles: Pidfiles, control: ControlListener) -> None:
+        self.control = control
+        self._parts = parts
+        self._pidfiles = pidfiles
+
+    def leave(self, code: int) -> int:
+        """Ends as asked for. The workers are gone."""
+        generation = self._parts.generation
+        self._parts.processes.turn_away()
+        self.control.close()
+        generation.close()
+        generation.remove_files()
+        self._pidfiles.unlink()
+        hooks.may(generation.config, generation.log, "on_exit", self._parts.server)
+        generation.log.flush()
+        ending.prepare(ending.Limits(generation.log, generation.config.graceful_timeout))
+        return code
+
+    def quit(self) -> None:
+        """Ends because a hook wants it: workers notice that the arbiter is gone and leave gracefully."""
+        self._parts.generation.log.error("A hook ends the server; its workers leave.", exc_info=True)
+        self._remove_files()
+
+    def abort(self) -> NoReturn:
+        """Ends because the arbiter itself is broken: workers notice that it is gone and leave gracefully."""
+        text = "The arbiter failed (this is a defect of tricorn); its workers leave."
+        self._parts.generation.log.critical(text, exc_info=True)
+        self._remove_files()
+        sys.stdout.flush()
+        os._exit(UNHANDLED)
+
+    def _remove_files(self) -> None:
+        self._pidfiles.unlink()
+        self.control.close()
+        self._parts.generation.remove_files()
+        self._parts.generation.log.flush()
+
+
+UNHANDLED = 255

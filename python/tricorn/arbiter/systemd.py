@@ -6,10 +6,12 @@ that serves is worth more than one that stopped because systemd did not listen.
 
 from __future__ import annotations
 
-import math
-from collections.abc import MutableMapping
+from collections.abc import Iterable, MutableMapping
 from contextlib import suppress
 
+from tricorn.arbiter.periodic import Periodic
+from tricorn.arbiter.policy.events import Event
+from tricorn.arbiter.policy.state import NEVER, State
 from tricorn.record import Record
 from tricorn.unpatched import os, socket, time
 
@@ -66,17 +68,21 @@ class Notifier(Record):
             sock.sendto("\n".join(lines).encode("utf-8", "replace"), self.address)
 
 
-class Watchdog:
-    """systemd's: it is pinged as often as it asks for, as long as the arbiter's loop turns."""
+class Watchdog(Periodic):
+    """Pings systemd's watchdog as often as it asks for, as long as the arbiter's loop turns."""
 
     def __init__(self, notifier: Notifier, now: float) -> None:
         self._notifier = notifier
-        self.deadline = now if notifier.watchdog_interval else math.inf
+        self._interval = notifier.watchdog_interval or NEVER
+        self._next = now if notifier.watchdog_interval else NEVER
 
-    def ping(self, now: float) -> None:
-        if self._notifier.watchdog_interval and now >= self.deadline:
-            self._notifier.alive()
-            self.deadline = now + self._notifier.watchdog_interval
+    def due(self, state: State, now: float) -> float:
+        return self._next
+
+    def run(self, state: State, now: float) -> Iterable[Event]:
+        self._next = now + self._interval
+        self._notifier.alive()
+        return ()
 
 
 def _status(text: str) -> tuple[str, ...]:

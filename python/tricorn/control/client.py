@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from tricorn import descriptors
-from tricorn.control import places
+from tricorn.control import socket_path
 from tricorn.record import Record
 from tricorn.unpatched import os, socket, time
 
@@ -258,11 +258,11 @@ def find(path: str | None, name: str | None) -> Path:
     directories = looked_at()
     if name is not None:
         for directory in directories:
-            link = os.path.join(directory, name + places.SUFFIX)
+            link = os.path.join(directory, name + socket_path.SUFFIX)
             if os.path.exists(link):
                 return Path(link)
         where = _list(directories)
-        raise NoServer(f"No server is called {name!r} (proc_name): looked for {name}{places.SUFFIX} in {where}.")
+        raise NoServer(f"No server is called {name!r} (proc_name): looked for {name}{socket_path.SUFFIX} in {where}.")
     alive = [each.path for each in sockets(directories) if each.alive]
     if len(alive) == 1:
         return Path(alive[0])
@@ -276,18 +276,18 @@ def find(path: str | None, name: str | None) -> Path:
 def is_named(path: str | None, name: str | None) -> bool:
     """Whether `find` is told which server is meant: by these, by the variable, or by the service that this runs in."""
     given = os.environ.get(VARIABLE, "")
-    own = any(place.own for place in places.automatic(os.environ, os.geteuid()))
+    own = any(each.own for each in socket_path.automatic(os.environ, os.geteuid()))
     return path is not None or name is not None or given not in ("", "auto") or own
 
 
 def looked_at() -> list[str]:
     """The directories in which this user's servers have their sockets, and for root those of others; only safe ones."""
     uid = os.geteuid()
-    wanted = {place.directory: uid for place in places.automatic(os.environ, uid)}
+    wanted = {each.path: uid for each in socket_path.automatic(os.environ, uid)}
     wanted |= _of_systemd(uid)
     if uid == 0:
         wanted |= _of_other_users()
-    return [directory for directory, owner in wanted.items() if places.refusal(directory, owner) is None]
+    return [directory for directory, owner in wanted.items() if socket_path.refusal(directory, owner) is None]
 
 
 def sockets(directories: list[str]) -> list[Found]:
@@ -296,7 +296,7 @@ def sockets(directories: list[str]) -> list[Found]:
     for directory in directories:
         for entry in sorted(os.listdir(directory)):
             path = os.path.join(directory, entry)
-            is_named_so = entry.endswith(places.SUFFIX) or entry == places.IN_RUNTIME_DIRECTORY
+            is_named_so = entry.endswith(socket_path.SUFFIX) or entry == socket_path.IN_RUNTIME_DIRECTORY
             if is_named_so and _is_socket(path):
                 found.append(Found(path, is_alive(path)))
     return found
@@ -330,7 +330,7 @@ def _of_systemd(uid: int) -> dict[str, int]:
     for base in ("/run", f"/run/user/{uid}"):
         for name in _entries(base):
             directory = os.path.join(base, name)
-            if "tricorn" in name and os.path.exists(os.path.join(directory, places.IN_RUNTIME_DIRECTORY)):
+            if "tricorn" in name and os.path.exists(os.path.join(directory, socket_path.IN_RUNTIME_DIRECTORY)):
                 found[directory] = uid or _owner(directory)
     return found
 

@@ -6,7 +6,7 @@
                        └──────────────────┘
 
 The same as `crates/tricorn-io/src/collectors` does for requests, for what Python code of the arbiter and the workers
-sends. A name is looked up when the log is made, and by the arbiter later (`arbiter/lookups.py`). A fork shares a socket
+sends. A name is looked up when the log is made, and by the arbiter later (`collector_resolver`). A fork shares a socket
 for datagrams, and opens streams anew: where the file says (`told`) in which the arbiter writes what the name means.
 """
 

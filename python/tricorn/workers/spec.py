@@ -77,7 +77,7 @@ class WorkerFds(Record):
     stacks: int = -1
     """A file for the stacks of its threads, which the arbiter reads (`watch`)."""
     profile: int = -1
-    """A file for what its slow requests did, and profiles, which the arbiter reads (`arbiter.control.slow`)."""
+    """A file for what its slow requests did, and profiles, which the arbiter reads (`arbiter.control.report`)."""
     profile_bell: int = -1
     """The read end of a pipe at which its sampler waits for orders."""
 

@@ -15,9 +15,8 @@ from tricorn.arbiter.channel import Channel, SharedChannel, open_channel
 from tricorn.arbiter.loop import Loop
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.policy.events import ChildExited, Told
-from tricorn.arbiter.policy.state import Policy, State
+from tricorn.arbiter.policy.state import State
 from tricorn.arbiter.process_table import ProcessTable, _serving, only_worker
-from tricorn.arbiter.systemd import Notifier
 from tricorn.arbiter.worker_handle import WorkerHandle
 from tricorn.errors import ExitCode
 from tricorn.workers.messages import BootFailed, Decoder, encode
@@ -25,6 +24,7 @@ from tricorn.workers.native import scoreboard_bytes
 
 from tests.harness import page
 from tests.unit.arbiter.log import Log
+from tests.unit.arbiter.policy.support import QUIET
 
 
 class Warnings(Log):
@@ -125,14 +125,11 @@ def test_what_a_worker_said_last_is_heard_before_it_is_buried(house: House) -> N
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 
     generation = SimpleNamespace(log=house.log, config=SimpleNamespace(child_exit=lambda server, worker: None))
-    effects: Any = SimpleNamespace(
-        processes=house.processes,
-        generation=generation,
-        server=house.processes.server,
-        notifier=Notifier(),
-        events=deque(),
-    )
-    turn = Loop(effects, State(1, Policy(graceful_timeout=30, most=8)), SimpleNamespace(reader=-1, ring=None))  # type: ignore[arg-type]
+    server = house.processes.server
+    parts: Any = SimpleNamespace(processes=house.processes, generation=generation, server=server)
+    effects: Any = SimpleNamespace(events=deque())
+    control: Any = SimpleNamespace(inquiries=None)
+    turn = Loop(parts, effects, control, [], State(1, QUIET), SimpleNamespace(reader=-1, ring=None))  # type: ignore[arg-type]
     effects.events.clear()
     turn._reap()
     assert list(effects.events) == [Told(1, BootFailed(3, "no module")), ChildExited(1, 3, ())]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import pytest
-from tricorn.arbiter.control.session import Request
-from tricorn.arbiter.control.words import meaning
-from tricorn.arbiter.policy.wishes import Wish
+from tricorn.arbiter.control.commands import Meaning
+from tricorn.arbiter.control.commands import parse as parse_request
+from tricorn.arbiter.control.inquiries import Cancel, SetLogLevel
+from tricorn.arbiter.policy.arguments import Arguments
+from tricorn.arbiter.policy.events import ControlRequest
 from tricorn.cli import ctl_text
 from tricorn.cli.ctl_words import FORMS, Asking, Usage, asks_for_help, explanation, parse
+
+
+def understood(asking: Asking) -> Meaning:
+    return parse_request(Arguments(asking.word, asking.arguments, lambda by, value: value, lambda: (1,)))
 
 
 @pytest.mark.parametrize(
@@ -43,7 +49,7 @@ from tricorn.cli.ctl_words import FORMS, Asking, Usage, asks_for_help, explanati
 def test_a_line_is_one_request_which_the_server_understands(line: str, word: str, arguments: dict[str, Any]) -> None:
     asking = parse(line.split())
     assert asking == Asking(word, arguments)
-    assert meaning(Request(1, asking.word, asking.arguments), lambda by, value: value, lambda: (1,))
+    assert understood(asking)
 
 
 @pytest.mark.parametrize(
@@ -139,11 +145,9 @@ def test_a_terminal_is_told_nothing_by_others() -> None:
     assert shown.splitlines()[1] == r"1     7    1.0 s  -      GET /\x1b]0;mine\x07\x9b2J"
 
 
-def test_the_words_that_change_something_are_those_of_which_the_server_makes_wishes() -> None:
-    looks = {"stacks"}  # a wish, since workers have to be asked
+def test_the_words_that_change_something_are_those_that_change_something_in_the_server() -> None:
     lines = [usage.split("|")[0].split(" [")[0] for usage in (form.usage for form in FORMS.values())]
     numbers = {"WORKER.SLOT@START": "2.5@77", "WORKER": "2", "PID": "4711", "N": "2", "LEVEL": "info"}
     for line in lines:
         asking = parse([numbers.get(word, word) for word in line.split()])
-        meant = meaning(Request(1, asking.word, asking.arguments), lambda by, value: value, lambda: (1,))
-        assert asking.changes == (isinstance(meant, get_args(Wish)) and asking.word not in looks), line
+        assert asking.changes == isinstance(understood(asking), ControlRequest | Cancel | SetLogLevel), line

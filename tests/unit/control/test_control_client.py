@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tricorn.control import client
 from tricorn.control.client import Control, ControlError, NoAnswer, NoServer, Refused, find
-from tricorn.control.places import automatic, refusal
+from tricorn.control.socket_path import automatic, refusal
 
 
 @pytest.fixture
@@ -230,8 +230,8 @@ def test_which_server_is_meant_is_said_by_the_command_the_variable_or_the_servic
 
 
 def test_only_root_looks_in_the_systems_directory() -> None:
-    assert [place.directory for place in automatic({}, 0)] == ["/run/tricorn", "/tmp/tricorn-0"]
-    assert [place.directory for place in automatic({}, 1)] == ["/tmp/tricorn-1"]
+    assert [each.path for each in automatic({}, 0)] == ["/run/tricorn", "/tmp/tricorn-0"]
+    assert [each.path for each in automatic({}, 1)] == ["/tmp/tricorn-1"]
 
 
 def test_a_directory_that_is_not_there_is_refused_with_its_reason(tmp_path: Path) -> None:

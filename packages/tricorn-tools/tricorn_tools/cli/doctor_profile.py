@@ -21,7 +21,7 @@ FAILED, INTERRUPTED = 1, 130
 """Exit statuses, beside 0 and argparse's 2."""
 
 LEAST_SECONDS, MOST_SECONDS, MOST_RATE = 0.1, 600.0, 1000
-"""Limits of the server (`arbiter.control.words`)."""
+"""Limits of the server (`arbiter.control.inquiries`)."""
 PATIENCE = 10.0
 """Seconds to wait for the answer beyond the time of the profile."""
 

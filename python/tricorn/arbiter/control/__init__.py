@@ -1,8 +1,10 @@
-"""The control socket: a running server is asked and told over it, without signals.
+"""The control socket: clients query a running server, ask its workers, and change it, without signals.
 
-    place      where the socket is                     session   bytes in, requests out; two framings (pure)
-    listener   accepts, and knows the limits           words     what a request asks for (pure)
-    report     what is known, as JSON has it           desk      answers, or asks the policy
+    bound_socket  binds the path             session     framing: bytes in, requests out (pure)
+    listener      accepts; keeps the limits  gunicorn    translates gunicornc's commands (pure)
+    dispatcher    who answers a request      commands    the table of words (pure)
+    report        queries                    inquiries   questions to workers; `stacks` reads their answers
+    waits         answers given later        events      for clients that follow
 
 The arbiter's loop polls the socket and its clients beside the pipes of the workers. It never waits for a client: a turn
 reads one piece, answers one request, and writes what the socket takes, for each of at most `MOST_CLIENTS`.

@@ -1,193 +1,212 @@
-"""gunicorn's words, as `gunicornc` sends them, and the shapes of their answers."""
+"""Translates gunicornc's commands into requests of the control protocol, and the answers back."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
-from signal import Signals
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from tricorn.arbiter.control import report
-from tricorn.arbiter.control.session import Request
-from tricorn.arbiter.control.words import MOST_NUMBER
-from tricorn.arbiter.policy.state import State
-from tricorn.arbiter.policy.wishes import Kill, ReloadAll, Reopen, Scale, Shutdown, Wish
-from tricorn.arbiter.policy.worker import Leaving
+from tricorn.arbiter.control.session import Answered, Frame, Json, Request
+from tricorn.arbiter.policy.arguments import MAX_NUMBER
 from tricorn.config import foreign
-from tricorn.record import Record
+from tricorn.config.unavailable import UNAVAILABLE_BY_NAME
+from tricorn.unpatched import os
 
-if TYPE_CHECKING:
-    from tricorn.arbiter.effects import Effects
-
-Json = dict[str, object]
-
-MOST_COMMAND = 256
+MAX_COMMAND = 256
 """Characters of a command; splitting it takes time."""
+MAX_ARGS = 16
+
+Convert = Callable[[Json], Json]
 
 
-class Known(Record):
-    """What can be answered at once."""
-
-    data: Json
-
-
-class Wanted(Record):
-    wish: Wish
-    shape: Callable[[Mapping[str, object]], Json]
-    """gunicorn's answer, of ours."""
+def translate(frame: Frame) -> Request | Answered:
+    try:
+        return _translate(frame)
+    except ValueError as error:  # in the words of gunicorn
+        return Answered(frame.id, {"status": "error", "error": str(error)})
 
 
-def meaning(request: Request, state: State, effects: Effects, now: float) -> Known | Wanted:
-    """Raises ValueError with the words of gunicorn."""
-    args = request.arguments.get("args")
-    extra = [str(each) for each in args] if isinstance(args, list) and len(args) <= MOST_ARGS else []
-    command = request.word.strip()
+def _translate(frame: Frame) -> Request | Answered:
+    extra = [str(each) for each in frame.args] if len(frame.args) <= MAX_ARGS else []
+    command = frame.command.strip()
     if not command:
         raise ValueError("Empty command")
-    if len(command) + sum(map(len, extra)) > MOST_COMMAND:
+    if len(command) + sum(map(len, extra)) > MAX_COMMAND:
         raise ValueError("Invalid argument: the command is too long")
     try:
         words = [*shlex.split(command), *extra]
         if not words:
             raise ValueError("Empty command")
-        return _meaning(words[0].lower(), words[1:], state, effects, now)
+        return _command(frame.id, words[0].lower(), words[1:])
     except ValueError as error:
         raise ValueError(f"Invalid argument: {error}") from None
 
 
-MOST_ARGS = 16
-
-
-def _meaning(word: str, rest: list[str], state: State, effects: Effects, now: float) -> Known | Wanted:
+def _command(identity: int | str | None, word: str, rest: list[str]) -> Request | Answered:
     match word:
         case "show":
             if not rest:
                 raise ValueError("Missing show target (all|workers|dirty|config|stats|listeners)")
-            return Known(_show(rest[0].lower(), state, effects, now))
+            return _show(identity, rest[0].lower())
         case "worker":
-            return _worker(rest, state, effects)
+            return _worker(identity, rest)
         case "dirty":
             if rest[:1] not in (["add"], ["remove"]):
                 raise ValueError(f"Unknown dirty action: {rest[0]}" if rest else "Missing dirty action (add|remove)")
-            return Known({"success": False, "error": "Dirty arbiter not running"})
+            return Answered(identity, _ok({"success": False, "error": "Dirty arbiter not running"}))
         case "reload":
-            return Wanted(ReloadAll(), lambda result: {"status": "reloading"})
+            return _request(identity, "reload", {}, lambda _: {"status": "reloading"})
         case "reopen":
-            return Wanted(Reopen(), lambda result: {"status": "reopening"})
+            return _request(identity, "reopen", {}, lambda _: {"status": "reopening"})
         case "shutdown":
             mode = rest[0] if rest else "graceful"
-            return Wanted(Shutdown(mode == "quick"), lambda result: {"status": "shutting_down", "mode": mode})
+            convert: Convert = lambda _: {"status": "shutting_down", "mode": mode}  # noqa: E731
+            return _request(identity, "shutdown", {"quick": True} if mode == "quick" else {}, convert)
         case "help":
-            return Known({"commands": dict(COMMANDS)})
+            return Answered(identity, _ok({"commands": dict(COMMANDS)}))
     raise ValueError(f"Unknown command: {word}")
 
 
-def _worker(rest: list[str], state: State, effects: Effects) -> Known | Wanted:
+def _request(identity: int | str | None, word: str, arguments: Json, convert: Convert) -> Request:
+    def translate_back(answer: Json) -> Json:
+        result = answer.get("result")
+        if answer["ok"] is True and isinstance(result, dict):
+            return _ok(convert(result))
+        return {"status": "error", "error": answer["error"]}
+
+    return Request(identity, word, arguments, translate_back)
+
+
+def _ok(data: Json) -> Json:
+    return {"status": "ok", "data": data}
+
+
+def _worker(identity: int | str | None, rest: list[str]) -> Request:
     if not rest:
         raise ValueError("Missing worker action (add|remove|kill)")
     action, given = rest[0].lower(), rest[1:2]
-    before = state.target
     match action:
         case "add":
             count = max(1, _number(given))
-            return Wanted(
-                Scale(by=count),
-                lambda result: {"added": count, "previous": result["previous"], "total": result["workers"]},
-            )
+            return _request(identity, "scale", {"workers": f"+{count}"}, lambda result: _scaled(result, count))
         case "remove":
-            target = max(1, before - max(1, _number(given)))  # gunicorn's: one is left
-            return Wanted(Scale(target), lambda _: {"removed": before - target, "previous": before, "total": target})
+            count = max(1, _number(given))  # gunicorn's: one is left
+            return _request(identity, "scale", {"workers": f"-{count}", "least": 1}, lambda result: _scaled(result, 0))
         case "kill":
             if not given:
                 raise ValueError("Missing PID for worker kill")
-            pid = _number(given)
-            found = next((handle.nr for handle in effects.processes.handles.values() if handle.pid == pid), None)
-            if found is None:
-                return Known({"success": False, "error": f"Worker {pid} not found"})
-            return Wanted(Kill(found), lambda result: {"success": True, "killed": pid})
+            return _kill(identity, _number(given))
     raise ValueError(f"Unknown worker action: {action}")
+
+
+def _scaled(result: Json, added: int) -> Json:
+    before, after = result["previous"], result["workers"]
+    if added:
+        return {"added": added, "previous": before, "total": after}
+    return {"removed": int(str(before)) - int(str(after)), "previous": before, "total": after}
+
+
+def _kill(identity: int | str | None, pid: int) -> Request:
+    request = _request(identity, "kill", {"pid": pid}, lambda _: {"success": True, "killed": pid})
+
+    def translate_back(answer: Json) -> Json:
+        if answer.get("kind") == "refused":
+            return _ok({"success": False, "error": f"Worker {pid} not found"})
+        return request.translate(answer)
+
+    return Request(identity, request.word, request.arguments, translate_back)
 
 
 def _number(given: list[str]) -> int:
     value = int(given[0][:20]) if given else 1
-    if abs(value) > MOST_NUMBER:
+    if abs(value) > MAX_NUMBER:
         raise ValueError(f"{value} is too large a number")
     return value
 
 
-def _show(target: str, state: State, effects: Effects, now: float) -> Json:
+def _show(identity: int | str | None, target: str) -> Request | Answered:
     match target:
         case "all":
-            workers = [{"type": "web", **row} for row in _workers(state, effects)]
-            for row in workers:
-                row.pop("aborted")
-            return {
-                "arbiter": {"pid": effects.server.pid, "type": "arbiter", "role": "master"},
-                "web_workers": workers,
-                "web_worker_count": len(workers),
-                "dirty_arbiter": None,
-                "dirty_workers": [],
-                "dirty_worker_count": 0,
-            }
+            return _request(identity, "workers", {}, _all)
         case "workers":
-            rows = _workers(state, effects)
-            return {"workers": rows, "count": len(rows)}
+            return _request(identity, "workers", {}, _workers)
         case "dirty":
-            return {"enabled": False, "pid": None, "workers": [], "apps": []}
+            return Answered(identity, _ok({"enabled": False, "pid": None, "workers": [], "apps": []}))
         case "config":
-            return _config(effects)
+            return _request(identity, "config", {}, _config)
         case "stats":
-            return _stats(state, effects, now)
+            return _request(identity, "stats", {}, _stats)
         case "listeners":
-            found = effects.generation.listeners
-            shown = [{key: each[key] for key in ("address", "fd", "type")} for each in map(report.listener, found)]
-            return {"listeners": shown, "count": len(shown)}
+            return _request(identity, "listeners", {}, _listeners)
     raise ValueError(f"Unknown show target: {target}")
 
 
-def _workers(state: State, effects: Effects) -> list[Json]:
-    """In gunicorn `booted` is false for all: its arbiter never learns."""
-    rows: list[Json] = []
-    for handle in effects.processes.handles.values():
-        worker = state.workers.get(handle.nr)
-        seen = handle.snapshot()
-        aborted = worker is not None and isinstance(worker.phase, Leaving) and worker.phase.sent_signal is _ABORT
-        rows.append(
-            {
-                "pid": handle.pid,
-                "age": handle.worker.age,
-                "booted": worker is not None and worker.served_since is not None,
-                "aborted": aborted,
-                # It rests while nothing is in flight; gunicorn's own clients show None as "n/a".
-                "last_heartbeat": None if seen is None else report.heartbeat_age(seen),
-            }
-        )
-    return rows
-
-
-def _stats(state: State, effects: Effects, now: float) -> Json:
+def _all(result: Json) -> Json:
+    workers = [{"type": "web", **row} for row in _rows(result)]
+    for row in workers:
+        row.pop("aborted")
     return {
-        "uptime": round(now - effects.began, 2),
-        "pid": effects.server.pid,
-        "workers_current": len(effects.processes.handles),
-        "workers_target": state.target,
-        "workers_spawned": effects.server.worker_age,
-        "workers_killed": effects.exits["killed"] + effects.exits["timeout"],
-        "reloads": effects.reloads["committed"],
+        "arbiter": {"pid": os.getpid(), "type": "arbiter", "role": "master"},
+        "web_workers": workers,
+        "web_worker_count": len(workers),
+        "dirty_arbiter": None,
+        "dirty_workers": [],
+        "dirty_worker_count": 0,
+    }
+
+
+def _workers(result: Json) -> Json:
+    rows = _rows(result)
+    return {"workers": rows, "count": len(rows)}
+
+
+def _rows(result: Json) -> list[Json]:
+    """In gunicorn `booted` is false for all: its arbiter never learns."""
+    found = [row for row in _list(result, "workers") if row["slot"] is not None]
+    return [
+        {
+            "pid": row["pid"],
+            "age": row["nr"],
+            "booted": row["served"],
+            "aborted": row["signal"] == "SIGABRT",
+            # It rests while nothing is in flight; gunicorn's own clients show None as "n/a".
+            "last_heartbeat": row.get("heartbeat"),
+        }
+        for row in sorted(found, key=lambda row: int(str(row["nr"])))
+    ]
+
+
+def _listeners(result: Json) -> Json:
+    rows = [{key: row[key] for key in ("address", "fd", "type")} for row in _list(result, "listeners")]
+    return {"listeners": rows, "count": len(rows)}
+
+
+def _stats(result: Json) -> Json:
+    exits, reloads = _dict(result, "workers_exited"), _dict(result, "reloads")
+    return {
+        "uptime": round(float(str(result["uptime"])), 2),
+        **{name: result[name] for name in ("pid", "workers_current", "workers_target", "workers_spawned")},
+        "workers_killed": exits.get("killed", 0) + exits.get("timeout", 0),
+        "reloads": reloads.get("committed", 0),
         "dirty_arbiter_pid": None,
     }
 
 
-def _config(effects: Effects) -> Json:
-    config = effects.generation.config
-    shown: Json = {}
-    for name in CONFIG:
-        value = foreign.as_gunicorn(name, getattr(config, name))
-        shown[name] = value if isinstance(value, (str, int, float, list, dict, type(None))) else str(value)
-    return shown
+def _config(result: Json) -> Json:
+    values = {name: foreign.as_gunicorn(name, record.default) for name, record in UNAVAILABLE_BY_NAME.items()}
+    values |= {str(row["name"]): row["value"] for row in _list(result, "settings")}
+    plain = (str, int, float, list, dict, type(None))
+    return {name: values[name] if isinstance(values[name], plain) else str(values[name]) for name in CONFIG}
 
 
-_ABORT = Signals.SIGABRT
+def _dict(result: Json, name: str) -> dict[str, int]:
+    found = result[name]
+    return found if isinstance(found, dict) else {}
+
+
+def _list(result: Json, name: str) -> list[Json]:
+    found = result[name]
+    return found if isinstance(found, list) else []
+
 
 CONFIG = (
     "bind",
@@ -211,7 +230,7 @@ CONFIG = (
     "control_socket",
     "control_socket_disable",
 )
-"""What gunicorn shows."""
+"""The settings that gunicorn shows."""
 
 COMMANDS = {
     "show all": "Show all processes (arbiter and workers)",

@@ -12,13 +12,13 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tricorn.arbiter.control.place import Bound
+from tricorn.arbiter.control.bound_socket import BoundSocket
 from tricorn.arbiter.policy.state import NEVER
 from tricorn.record import Record
 from tricorn.unpatched import os, select, socket
 
 if TYPE_CHECKING:
-    from tricorn.arbiter.control.session import Broken, Request, Session
+    from tricorn.arbiter.control.session import Answered, Broken, Request, Session
 
 MOST_CLIENTS = 8
 MOST_OF_OTHERS = 6
@@ -91,8 +91,9 @@ class Client:
 
 
 class ControlListener:
-    def __init__(self, bound: Bound) -> None:
+    def __init__(self, bound: BoundSocket | None) -> None:
         self.bound = bound
+        """None: the server has no control socket, and no client ever comes."""
         self.clients: dict[int, Client] = {}
         self._last = 0
         self._served = 0
@@ -100,20 +101,24 @@ class ControlListener:
         self._gone: list[int] = []
 
     def register(self, poll: select.poll) -> None:
-        poll.register(self.bound.socket, select.POLLIN)
+        if self.bound is not None:
+            poll.register(self.bound.socket, select.POLLIN)
         for client in self.clients.values():
             poll.register(client.socket, client.interest)
 
-    def deadline(self) -> float:
+    def due(self, now: float) -> float:
+        """Returns when to take a turn though no descriptor is ready."""
+        if self.has_more():
+            return now
         return min((client.deadline for client in self.clients.values()), default=NEVER)
 
-    def turn(self, ready: Container[int], now: float) -> Iterator[tuple[Client, Request | Broken]]:
-        """What clients ask for: at most one request of each.
+    def turn(self, ready: Container[int], now: float) -> Iterator[tuple[Client, Request | Answered | Broken]]:
+        """Yields the requests of clients, at most one of each.
 
         Clients behind the last request that was taken are served in the next turn, and first.
         """
-        if self.bound.socket.fileno() in ready:
-            self._accept(now)
+        if self.bound is not None and self.bound.socket.fileno() in ready:
+            self._accept(self.bound.socket, now)
         clients = list(self.clients.values())
         for client in sorted(clients, key=lambda client: (client.number <= self._served, client.number)):
             self._served = client.number
@@ -122,7 +127,7 @@ class ControlListener:
             elif now >= client.deadline:
                 self.drop(client)
             if client.number in self.clients and client.is_ready:
-                request = client.session.next()
+                request = _next_of(client.session)
                 client.more = request is not None
                 if request is not None:
                     yield client, request
@@ -158,22 +163,34 @@ class ControlListener:
         gone, self._gone = self._gone, []
         return gone
 
+    def promote(self) -> None:
+        """Takes the name that the predecessor has left."""
+        if self.bound is not None:
+            self.bound.promote()
+
+    def take_name_back(self) -> None:
+        """Takes the name back that a successor had, which is gone."""
+        if self.bound is not None:
+            self.bound.take_name_back()
+
     def release(self) -> None:
-        """In a worker: nothing of this is its own, the file neither."""
-        self.bound.socket.close()
+        """Called in a worker: nothing of this is its own, the file neither."""
+        if self.bound is not None:
+            self.bound.socket.close()
         for client in self.clients.values():
             client.socket.close()
 
     def close(self) -> None:
-        self.bound.remove()
+        if self.bound is not None:
+            self.bound.remove()
         self.release()
 
-    def _accept(self, now: float) -> None:
+    def _accept(self, sock: socket.socket, now: float) -> None:
         """One in a turn: a storm of connections is no reason to stop looking at workers."""
         from tricorn.arbiter.control.session import Session
 
         try:
-            accepted, _ = self.bound.socket.accept()
+            accepted, _ = sock.accept()
         except OSError:
             return
         accepted.setblocking(False)
@@ -229,6 +246,17 @@ class ControlListener:
         client.unsent.popleft()
         if client.ending and not client.unsent:
             self.drop(client)
+
+
+def _next_of(session: Session) -> Request | Answered | Broken | None:
+    from tricorn.arbiter.control.session import Frame
+
+    request = session.next()
+    if not isinstance(request, Frame):
+        return request
+    from tricorn.arbiter.control import gunicorn  # few clients are gunicornc
+
+    return gunicorn.translate(request)
 
 
 def _peer(accepted: socket.socket) -> Peer:

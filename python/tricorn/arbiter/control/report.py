@@ -1,13 +1,16 @@
-"""What is known of the server, as JSON has it.
+"""Answers queries, as JSON has it, of what the arbiter knows.
 
 Workers write their pages, so nothing in them is believed: what cannot be read is left out.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tricorn import __version__
+from tricorn.arbiter.control.inquiries import read_object
+from tricorn.arbiter.parts import Parts
+from tricorn.arbiter.policy.arguments import Refusal
 from tricorn.arbiter.policy.state import State
 from tricorn.arbiter.policy.worker import Booting, Leaving, Retiring, Worker
 from tricorn.arbiter.worker_handle import WorkerHandle
@@ -20,29 +23,54 @@ from tricorn.unpatched import os, socket, time
 from tricorn.workers import AUTO
 
 if TYPE_CHECKING:
-    from tricorn.arbiter.effects import Effects
+    from tricorn.arbiter.control.commands import Query
     from tricorn.arbiter.sockets import Listener
-    from tricorn.arbiter.stalls.keeper import Since
 
 Json = dict[str, object]
 
 SECOND = 1_000_000_000
 
 
-def status(state: State, effects: Effects, now: float, *, brief: bool = False) -> Json:
-    """The server as a whole. `brief`: without what stands in the pages."""
-    server, generation = effects.server, effects.generation
+def answer(query: Query, state: State, parts: Parts, now: float) -> Json:
+    """Answers every query but `pages`, which comes with descriptors. Raises Refusal."""
+    match query.look:
+        case "status":
+            return status(state, parts, now, brief=query.brief)
+        case "workers":
+            return workers(state, parts, now, brief=query.brief)
+        case "listeners":
+            return listeners(parts)
+        case "stats":
+            return stats(state, parts, now)
+        case "requests":
+            return requests(parts, query.older)
+        case "routes":
+            return routes(parts)
+        case "slow":
+            return slow(parts)
+        case "config":
+            return config(parts, only_changed=query.changed)
+        case "stalls":
+            return stalls(parts, query.since, records=query.records)
+    if reason := ailment(state):
+        raise Refusal("refused", reason)
+    return {"healthy": True}
+
+
+def status(state: State, parts: Parts, now: float, *, brief: bool = False) -> Json:
+    """Describes the server as a whole. `brief`: without what stands in the pages."""
+    server, generation = parts.server, parts.generation
     about: Json = {
         "version": __version__,
         "pid": server.pid,
         "name": server.proc_name,
         "app": generation.app.name,
-        "class": _class(effects),
+        "class": _class(parts),
         "state": _phase_of(state),
         "ready": is_ready(state),
-        "uptime": round(now - effects.began, 3),
+        "uptime": round(now - parts.statistics.began, 3),
         "generation": state.generation,
-        "reloading": state.loading or state.trial is not None,
+        "reloading": state.is_reloading,
         "workers": {
             "target": state.target,
             "configured": state.policy.workers,
@@ -54,38 +82,38 @@ def status(state: State, effects: Effects, now: float, *, brief: bool = False) -
         "listeners": [str(listener) for listener in generation.listeners],
         "log_level": _log_level(generation.log),
         "successor": state.successor,
-        "predecessor": effects.upgrade.parent,
+        "predecessor": parts.upgrade.parent,
     }
-    return about if brief else about | {"directory": _directory()} | _load(effects)
+    return about if brief else about | {"directory": _directory()} | _load(parts)
 
 
 def _directory() -> str | None:
-    """Where the server works; None if that directory is gone."""
+    """Returns the working directory; None if it is gone."""
     try:
         return os.getcwd()
     except OSError:
         return None
 
 
-def _class(effects: Effects) -> str:
-    """With `auto` what the newest worker has chosen, once one serves."""
-    kind = effects.generation.worker_class.alias
+def _class(parts: Parts) -> str:
+    """Returns the worker class; with `auto` the one that the newest worker has chosen, once one serves."""
+    kind = parts.generation.worker_class.alias
     if kind != AUTO:
         return kind
     newest = max(
-        (each for each in effects.processes.handles.values() if each.kind), key=lambda each: each.nr, default=None
+        (each for each in parts.processes.handles.values() if each.kind), key=lambda each: each.nr, default=None
     )
     return kind if newest is None else newest.kind
 
 
 def _log_level(log: Logger) -> str | None:
-    """The one in force; a class of the user's may have others."""
+    """Returns the level in force; a class of the user's may have others."""
     level = getattr(log, "loglevel", None)
     return next((name for name, number in Logger.LOG_LEVELS.items() if number == level), None)
 
 
-def _load(effects: Effects) -> Json:
-    read = (handle.snapshot() for handle in effects.processes.handles.values())
+def _load(parts: Parts) -> Json:
+    read = (handle.snapshot() for handle in parts.processes.handles.values())
     seen = [each.figures for each in read if each is not None]
     return {
         "requests": {
@@ -97,13 +125,13 @@ def _load(effects: Effects) -> Json:
 
 
 def is_ready(state: State) -> bool:
-    """Requests are welcome: some worker serves, and the server was not told to stop."""
+    """Returns whether requests are welcome: some worker serves, and the server was not told to stop."""
     serving = any(worker.counts and worker.served_since is not None for worker in state.workers.values())
-    return serving and state.stopping is None and state.drain_at is None and not state.unready
+    return serving and state.stopping is None and not state.is_unready
 
 
 def ailment(state: State) -> str | None:
-    """Why the server is not healthy; None if it is: some worker serves, readiness denied or not."""
+    """Returns why the server is not healthy; None if it is: some worker serves, readiness denied or not."""
     serving = [worker for worker in state.workers.values() if worker.served_since is not None]
     if not serving:
         return "No worker serves yet." if not state.proven else "No worker serves."
@@ -118,8 +146,8 @@ def _phase_of(state: State) -> str:
     return "serving" if state.proven else "booting"
 
 
-def workers(state: State, effects: Effects, now: float, *, brief: bool = False) -> Json:
-    handles = effects.processes.handles
+def workers(state: State, parts: Parts, now: float, *, brief: bool = False) -> Json:
+    handles = parts.processes.handles
     rows = [worker(each, handles.get(each.nr), now, brief=brief) for each in state.workers.values()]
     return {"workers": sorted(rows, key=lambda row: (row["slot"] is None, row["slot"]))}
 
@@ -136,7 +164,11 @@ def worker(each: Worker, handle: WorkerHandle | None, now: float, *, brief: bool
         "stuck": each.stuck,
         "note": _note_of(each),
     }
-    seen = None if handle is None or brief else handle.snapshot()
+    if brief:
+        return row
+    row["served"] = each.served_since is not None
+    row["signal"] = each.phase.sent_signal.name if isinstance(each.phase, Leaving) else None
+    seen = None if handle is None else handle.snapshot()
     if seen is not None:
         row |= {
             "threads": seen.threads,
@@ -149,7 +181,7 @@ def worker(each: Worker, handle: WorkerHandle | None, now: float, *, brief: bool
 
 
 def heartbeat_age(seen: Snapshot) -> float | None:
-    """Seconds since anything of the worker last ran; None while nothing is in flight, since it rests then."""
+    """Returns seconds since anything of the worker last ran; None while nothing is in flight, since it rests then."""
     if not seen.figures["in_flight"]:
         return None
     return max(0.0, round((time.monotonic_ns() - seen.heartbeat) / SECOND, 3))
@@ -166,8 +198,8 @@ def _note_of(worker: Worker) -> str | None:
     return None
 
 
-def listeners(effects: Effects) -> Json:
-    generation = effects.generation
+def listeners(parts: Parts) -> Json:
+    generation = parts.generation
     return {
         "listeners": [listener(each) for each in generation.listeners],
         "admin": [listener(each) for each in generation.admin],
@@ -185,11 +217,11 @@ def listener(each: Listener) -> Json:
     }
 
 
-def stats(state: State, effects: Effects, now: float) -> Json:
-    """Sums over the workers that there are: those that have ended are in the ledger."""
+def stats(state: State, parts: Parts, now: float) -> Json:
+    """Sums figures over the workers that there are: those that have ended are in the ledger."""
     figures: dict[str, int] = {}
     statuses = [0, 0, 0, 0, 0]
-    for handle in effects.processes.handles.values():
+    for handle in parts.processes.handles.values():
         seen = handle.snapshot()
         if seen is not None:
             counted = seen.figures  # made anew each time it is asked for
@@ -197,50 +229,50 @@ def stats(state: State, effects: Effects, now: float) -> Json:
                 figures[name] = figures.get(name, 0) + counted[name]
             statuses = [one + other for one, other in zip(statuses, seen.statuses, strict=True)]
     return {
-        "uptime": round(now - effects.began, 3),
-        "pid": effects.server.pid,
+        "uptime": round(now - parts.statistics.began, 3),
+        "pid": parts.server.pid,
         "workers_current": len(state.workers),
         "workers_target": state.target,
-        "workers_spawned": effects.server.worker_age,
-        "workers_exited": dict(effects.exits),
-        "reloads": dict(effects.reloads),
+        "workers_spawned": parts.server.worker_age,
+        "workers_exited": dict(parts.statistics.exits),
+        "reloads": dict(parts.statistics.reloads),
         "statuses": dict(zip(("1xx", "2xx", "3xx", "4xx", "5xx"), statuses, strict=True)),
         "figures": dict(sorted(figures.items())),
     }
 
 
-def requests(effects: Effects, older: float) -> Json:
-    """The requests that run, the oldest first."""
+def requests(parts: Parts, older: float) -> Json:
+    """Lists the requests that run, the oldest first."""
     found = []
-    for handle in effects.processes.handles.values():
+    for handle in parts.processes.handles.values():
         for request in handle.requests():
             if request.age >= older:
                 age = round(request.age, 3)
                 row = {"slot": handle.worker.slot, "place": request.slot, "start": request.started, "age": age}
                 found.append({**row, "pid": handle.pid, "phase": request.phase, "text": request.text})
     found.sort(key=lambda row: -float(row["age"]))  # type: ignore[arg-type]
-    return {"requests": found[:MOST_REQUESTS], "count": len(found)}
+    return {"requests": found[:MAX_REQUESTS], "count": len(found)}
 
 
-def stalls(effects: Effects, since: Since, *, records: bool) -> Json:
-    """What has held up the workers, the most expensive first."""
-    kept = effects.stalls
+def stalls(parts: Parts, since: Literal["start", "minute"], *, records: bool) -> Json:
+    """Lists what has held up the workers, the most expensive first."""
+    kept = parts.statistics.stalls
     if kept is None:
         nothing = {"count": 0, "seconds": 0.0, "request_seconds": 0.0}
         found: Json = {"since": since, "stalls": [], "forgotten": nothing}
     else:
         found = kept.report(since, time.monotonic())
-    found["doctor"] = effects.generation.config.doctor
+    found["doctor"] = parts.generation.config.doctor
     return found | {"records": kept.records() if kept is not None else []} if records else found
 
 
-MOST_REQUESTS = 1000
-"""Of a list: an answer has an end."""
+MAX_REQUESTS = 1000
+"""Rows of a list: an answer has an end."""
 
 
-def routes(effects: Effects) -> Json:
-    """What the routes of the application have cost since the start, the most expensive first."""
-    counted = effects.processes.routes.read()
+def routes(parts: Parts) -> Json:
+    """Lists the cost of the application's routes since the start, the most expensive first."""
+    counted = parts.processes.routes.read()
     rows = [
         {
             "route": each.name,
@@ -260,20 +292,20 @@ def routes(effects: Effects) -> Json:
     return {"counted": counted is not None, "routes": rows}
 
 
-def config(effects: Effects, *, only_changed: bool) -> Json:
-    """Every setting with its value and where that comes from; secrets are masked."""
-    settings = effects.generation.config
+def config(parts: Parts, *, only_changed: bool) -> Json:
+    """Lists every setting with its value and where that comes from; secrets are masked."""
+    settings = parts.generation.config
     rows = [
         {"name": each.name, "value": shown(each, settings.value(each.name)), "origin": settings.origin(each.name)}
         for each in SETTINGS
         if not only_changed or settings.origin(each.name) != DEFAULT
     ]
-    return {"settings": rows, "file": next(reversed(effects.generation.files), None)}
+    return {"settings": rows, "file": next(reversed(parts.generation.files), None)}
 
 
-def pages(state: State, effects: Effects) -> tuple[Json, tuple[int, ...]]:
-    """How the descriptors that go with it are to be read: the pages of the workers, the group page and the ledger."""
-    shared, current = effects.processes.shared, effects.generation.pages
+def pages(state: State, parts: Parts) -> tuple[Json, tuple[int, ...]]:
+    """Describes the descriptors that go with it: the pages of the workers, the group page and the ledger."""
+    shared, current = parts.processes.shared, parts.generation.pages
     if current is None:
         raise ValueError("a generation that serves has pages")
     descriptors = (current.memory.descriptor, shared.group_memory.descriptor, shared.ledger_memory.descriptor)
@@ -287,7 +319,7 @@ def pages(state: State, effects: Effects) -> tuple[Json, tuple[int, ...]]:
             # One of an earlier generation may have its page in a region of before.
             "page": handle.page if handle.pages is current else None,
         }
-        for handle in effects.processes.handles.values()
+        for handle in parts.processes.handles.values()
     ]
     answer: Json = {
         "layout": LAYOUT,
@@ -299,3 +331,24 @@ def pages(state: State, effects: Effects) -> tuple[Json, tuple[int, ...]]:
         "workers": table,
     }
     return answer, descriptors
+
+
+def slow(parts: Parts) -> Json:
+    """Collects what workers have written of their slow requests."""
+    workers: list[Json] = []
+    left: list[int] = []
+    room = MAX_SLOW
+    for handle in parts.processes.handles.values():
+        text = handle.told_slow()
+        if len(text) > room:
+            left.append(handle.worker.slot)  # not read: the arbiter has others to look after
+            continue
+        room -= len(text)
+        written = read_object(text)
+        if written is not None:
+            workers.append({"slot": handle.worker.slot, "pid": handle.pid, "profile": written})
+    return {"workers": workers, "left": left}
+
+
+MAX_SLOW = 512 << 10
+"""Bytes of all workers' reports: those for which there is no room are named, and left out."""

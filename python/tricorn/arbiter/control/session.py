@@ -1,4 +1,4 @@
-"""What comes from a client, in one of two framings. Pure: bytes in, requests out; and answers in, bytes out.
+"""Framing of the control protocol (sans-IO): JSON lines, or gunicornc's frames. Bytes in, requests out, and back.
 
     first byte {    a line of JSON for each request, and for each answer: {"id": 1, "do": "scale", "workers": 6}
     first byte 0    gunicorn's frame: four bytes of length, and JSON: {"id": 1, "command": "show workers"}
@@ -9,7 +9,7 @@ Rule: a request is at most `MOST_REQUEST` bytes long, so that the first byte of 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from tricorn.record import Record
 
@@ -20,18 +20,38 @@ MOST_NAME = 128
 """Bytes of a request's id: it is sent back."""
 
 Id = int | str | None
+Json = dict[str, object]
+
+
+def unchanged(answer: Json) -> Json:
+    return answer
 
 
 class Request(Record):
     id: Id
     word: str
     arguments: Mapping[str, object]
-    gunicorn: bool = False
-    """In its framing: the word is a whole command."""
+    translate: Callable[[Json], Json] = unchanged
+    """Makes the answer that the client understands (`gunicorn`)."""
+
+
+class Frame(Record):
+    """A request of gunicornc, which `gunicorn` translates."""
+
+    id: Id
+    command: str
+    args: list[object]
+
+
+class Answered(Record):
+    """A request that needs nothing of the server."""
+
+    id: Id
+    answer: Json
 
 
 class Broken(Record):
-    """No request; and where the next one would begin is not known."""
+    """Bytes that are no request; and where the next one would begin is not known."""
 
     sentence: str
 
@@ -47,8 +67,8 @@ class Session:
     def feed(self, data: bytes) -> None:
         self._buffer += data
 
-    def next(self) -> Request | Broken | None:
-        """None if there is no whole request yet."""
+    def next(self) -> Request | Frame | Broken | None:
+        """Returns None if there is no whole request yet."""
         if self._frames is None:
             if not self._buffer:
                 return None
@@ -77,7 +97,7 @@ class Session:
         arguments = {key: value for key, value in found.items() if key not in ("id", "do")}
         return Request(_id(found), word, arguments)
 
-    def _next_frame(self) -> Request | Broken | None:
+    def _next_frame(self) -> Frame | Broken | None:
         if len(self._buffer) < 4:
             return None
         length = int.from_bytes(self._buffer[:4], "big")
@@ -91,7 +111,7 @@ class Session:
         if found is None or not isinstance(command, str):
             return Broken('expected an object such as {"id": 1, "command": "show workers"}')
         args = found.get("args")
-        return Request(_id(found), command, {"args": args if isinstance(args, list) else []}, gunicorn=True)
+        return Frame(_id(found), command, args if isinstance(args, list) else [])
 
     def _drop(self, count: int) -> None:
         del self._buffer[:count]

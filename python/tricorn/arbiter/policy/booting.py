@@ -5,7 +5,7 @@ from __future__ import annotations
 from signal import Signals
 
 from tricorn.arbiter.policy import leaving, signals
-from tricorn.arbiter.policy.commands import AskForStack, Command, Log, Notify, Send, ServiceState, TellLogLevel
+from tricorn.arbiter.policy.commands import AskForStack, Command, Log, Notify, Send, ServiceState
 from tricorn.arbiter.policy.endings import BACKOFF_FIRST
 from tricorn.arbiter.policy.state import Backoff, Decision, State
 from tricorn.arbiter.policy.worker import Booting, Leaving, Serving, Worker
@@ -20,9 +20,6 @@ def ready(state: State, worker: Worker, message: Ready, now: float) -> Decision:
     commands: list[Command] = [Log("debug", f"{worker} is ready.")]
     if state.reopened >= worker.started:
         commands.append(Send(worker.nr, Signals.SIGUSR1))
-    asked = state.log_level
-    if asked is not None and worker.generation <= asked.generation:
-        commands.append(TellLogLevel((worker.nr,), asked.level))
     if worker.generation == state.generation:
         state = replace(state, stand_in=message.stand_in)
         state, sized = _size(state, message.kind)

@@ -1,4 +1,4 @@
-"""What the arbiter does. `decide` returns these; the loop performs them."""
+"""Commands: `decide` returns them, the loop has them performed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from enum import Enum
 from signal import Signals
 from typing import Literal
 
+from tricorn.arbiter.policy.settings import Policy
 from tricorn.record import Record
-from tricorn.workers.stall import Stall
 
 Level = Literal["debug", "info", "warning", "error", "critical"]
 
@@ -39,49 +39,6 @@ class AskForStack(Record):
     nr: int
 
 
-class AskForStacks(Record):
-    """Has workers write where all of their threads are."""
-
-    nrs: tuple[int, ...]
-
-
-class TellStacks(Record):
-    """Answers with what they have written."""
-
-    ticket: int
-    nrs: tuple[int, ...]
-
-
-class OrderProfile(Record):
-    """Has the samplers of workers look at everything for so long; 0: they end what they are at."""
-
-    nrs: tuple[int, ...]
-    seconds: float
-    rate: int = 0
-
-
-class TellProfile(Record):
-    """Answers with what they have seen."""
-
-    ticket: int
-    nrs: tuple[int, ...]
-
-
-class OrderCancel(Record):
-    """Has the monitor of a worker end one of its calls."""
-
-    nr: int
-    place: int
-    start: int
-
-
-class TellCancelled(Record):
-    """Answers with what has become of that; a worker that has not heard of it by now will not."""
-
-    ticket: int
-    nr: int
-
-
 class Order(Record):
     """Writes an order into the pages of workers: their monitors read it though their Python may never run again."""
 
@@ -99,13 +56,6 @@ class Log(Record):
     text: str
 
 
-class NoteStall(Record):
-    """Keeps what has held up the loop of a worker, and logs it from time to time."""
-
-    nr: int
-    stall: Stall
-
-
 class LogReady(Record):
     """Logs that all workers of the generation serve."""
 
@@ -121,22 +71,32 @@ class ReopenLogs(Record):
 
 
 class Reload(Record):
-    """Reads the configuration anew and prepares a generation. Comes back as Reloaded or ReloadFailed."""
+    """Reads the configuration again and prepares a generation. Comes back as Prepared or ReloadFailed."""
 
     configuration: bool = True
     """False: only the code changed; nothing but the workers is new."""
 
 
+class RunReloadHooks(Record):
+    """Calls `nworkers_changed` and `on_reload`. Comes back as Reloaded."""
+
+    generation: int
+    policy: Policy
+    workers: int
+    """The number of workers wanted from now on; the hooks may want another."""
+
+
 class Commit(Record):
-    """A generation serves: what only its predecessors needed can go."""
+    """Makes a generation final: what only its predecessors needed can go."""
 
     generation: int
 
 
 class Rollback(Record):
-    """A generation is given up: what was prepared for it goes, and what it replaced is in force again."""
+    """Gives up a generation: what was prepared for it goes, and what it replaced is in force again."""
 
     generation: int
+    reason: str
 
 
 class WorkersChanged(Record):
@@ -160,19 +120,6 @@ class Notify(Record):
 
 class StartSuccessor(Record):
     """Starts a successor of the whole server (USR2)."""
-
-
-class ChangeLogLevel(Record):
-    """Of the arbiter's log, and with it of workers that are forked from now on."""
-
-    level: Level
-
-
-class TellLogLevel(Record):
-    """Has workers that serve take this level."""
-
-    nrs: tuple[int, ...]
-    level: Level
 
 
 class Answer(Record):
@@ -201,26 +148,18 @@ Command = (
     Spawn
     | Send
     | AskForStack
-    | AskForStacks
-    | TellStacks
-    | OrderProfile
-    | TellProfile
-    | OrderCancel
-    | TellCancelled
     | Order
     | Log
     | LogReady
-    | NoteStall
     | CloseListeners
     | ReopenLogs
     | Reload
+    | RunReloadHooks
     | Commit
     | Rollback
     | WorkersChanged
     | Notify
     | StartSuccessor
-    | ChangeLogLevel
-    | TellLogLevel
     | Answer
     | Refuse
     | Exit

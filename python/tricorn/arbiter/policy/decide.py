@@ -5,28 +5,27 @@ from __future__ import annotations
 from signal import Signals
 
 from tricorn.arbiter.policy import (
-    asked,
     booting,
+    control_requests,
     endings,
     leaving,
     notices,
-    operator,
-    pending,
+    program_requests,
     reloading,
     retiring,
     signals,
 )
-from tricorn.arbiter.policy.commands import Command, Exit, Log, LogReady, NoteStall, Order, Spawn
+from tricorn.arbiter.policy.commands import Command, Exit, Log, LogReady, Order, Spawn
 from tricorn.arbiter.policy.events import (
-    Asked,
     ChildExited,
-    ClientGone,
     Dismissed,
     Enlarged,
     Event,
+    Prepared,
     Quiet,
     Reloaded,
     ReloadFailed,
+    Requested,
     Resized,
     Signalled,
     Spawned,
@@ -64,22 +63,22 @@ def decide(state: State, event: Event, now: float) -> Decision:  # noqa: C901  #
         case Resized(target):
             decision = signals.resize(state, target)
         case Enlarged():
-            decision = asked.enlarged(state)
+            decision = program_requests.enlarged(state)
         case Dismissed(pid, sent):
             found = next((worker for worker in state.workers.values() if worker.pid == pid), None)
-            decision = (state, []) if found is None else asked.dismissed(state, found, sent, now)
+            decision = (state, []) if found is None else program_requests.dismissed(state, found, sent, now)
+        case Prepared():
+            decision = reloading.prepared(state, event)
         case Reloaded():
             decision = reloading.reloaded(state, event)
         case ReloadFailed(reason):
             decision = reloading.failed(state, reason)
         case Upgraded(pid):
             decision = replace(state, successor=pid), []
-        case Asked(ticket, wish):
-            decision = operator.asked(state, ticket, wish, now)
+        case Requested(ticket, request):
+            decision = control_requests.requested(state, ticket, request, now)
         case Quiet(seconds):
             decision = leaving.quiet(state, seconds, now)
-        case ClientGone(tickets):
-            decision = pending.forgotten(state, tickets)
         case _ if event.nr in state.workers:
             decision = _of_worker(state, state.workers[event.nr], event, now)
         case _:
@@ -90,8 +89,7 @@ def decide(state: State, event: Event, now: float) -> Decision:  # noqa: C901  #
 def _of_worker(state: State, worker: Worker, event: Event, now: float) -> Decision:
     match event:
         case Spawned(_, pid, jitter):
-            denied = state.unready or state.drain_at is not None
-            orders: list[Command] = [Order((worker.nr,), not_ready=True)] if denied else []
+            orders: list[Command] = [Order((worker.nr,), not_ready=True)] if state.is_unready else []
             return state.with_worker(replace(worker, pid=pid, jitter=jitter)), orders
         case SpawnFailed(_, reason):
             return endings.not_started(state, worker, reason, now)
@@ -100,9 +98,7 @@ def _of_worker(state: State, worker: Worker, event: Event, now: float) -> Decisi
         case WorkerSeen():
             return retiring.seen(state, worker, event, now)
         case ChildExited(_, status, serving):
-            state, told = pending.worker_ended(state, worker, status)
-            state, commands = endings.exited(state, worker, status, serving, now)
-            return state, [*told, *commands]
+            return endings.exited(state, worker, status, serving, now)
     return state, []
 
 
@@ -124,10 +120,8 @@ def _told(state: State, worker: Worker, message: Message, now: float) -> Decisio
             return reloading.code_changed(state, worker, path)
         case Notice():
             return notices.noticed(state, worker, message, now)
-        case Stall():
-            return state, [NoteStall(worker.nr, message)]
-        case Libraries():
-            return state, []  # who holds the pipe has kept it
+        case Stall() | Libraries():
+            return state, []  # the loop and the handle keep them; they decide nothing
 
 
 def _on_time(state: State, now: float) -> Decision:
@@ -137,11 +131,8 @@ def _on_time(state: State, now: float) -> Decision:
         if now >= state.deadline_of(worker):
             state, more = _deadline(state, worker, now)
             commands += more
-    state, told = pending.tell_stacks(state, now)
-    state, profiled = pending.tell_profile(state, now)
-    state, cancelled = pending.tell_cancelled(state, now)
     state, more = leaving.end_drain_delay(state, now)
-    return state, [*commands, *told, *profiled, *cancelled, *more]
+    return state, [*commands, *more]
 
 
 def _deadline(state: State, worker: Worker, now: float) -> Decision:

@@ -1,11 +1,13 @@
-"""What happens to the arbiter. Workers are known by number; a pid is only a detail of one."""
+"""Events that the policy decides on. Workers are known by number; a pid is only a detail of one."""
 
 from __future__ import annotations
 
 from signal import Signals
+from typing import ClassVar
 
-from tricorn.arbiter.policy.state import Policy
-from tricorn.arbiter.policy.wishes import Wish
+from tricorn.arbiter.policy.arguments import Arguments
+from tricorn.arbiter.policy.settings import Policy
+from tricorn.arbiter.policy.state import Decision, State
 from tricorn.record import Record
 from tricorn.workers.messages import Message
 
@@ -70,12 +72,22 @@ class WorkerSeen(Record):
     """When it last said that it runs, in the worker's own figures."""
 
 
-class Reloaded(Record):
+class Prepared(Record):
     """A new generation can be started."""
 
     generation: int
-    target: int
     policy: Policy
+    configuration: bool = True
+    """Settings may have changed, so that the hooks are called first."""
+
+
+class Reloaded(Record):
+    """The hooks of a reload have run."""
+
+    generation: int
+    policy: Policy
+    target: int
+    """The number of workers wanted, by the hooks if they have set one."""
 
 
 class ReloadFailed(Record):
@@ -96,17 +108,29 @@ class Upgraded(Record):
     pid: int | None
 
 
-class Asked(Record):
-    """A client of the control socket asks for something; the answer goes with its ticket."""
+class ControlRequest(Record):
+    """A request of a client of the control socket that changes workers or the server (`control_requests`)."""
+
+    word: ClassVar[str]
+    takes: ClassVar[tuple[str, ...]] = ()
+    """Names of its arguments."""
+    while_stopping: ClassVar[bool] = False
+    """Allowed while the server stops."""
+
+    @classmethod
+    def parse(cls, arguments: Arguments) -> ControlRequest:
+        """Raises Refusal."""
+        return cls()
+
+    def decide(self, state: State, ticket: int, now: float) -> Decision:
+        raise NotImplementedError
+
+
+class Requested(Record):
+    """A client of the control socket has sent a request; the answer goes with its ticket."""
 
     ticket: int
-    wish: Wish
-
-
-class ClientGone(Record):
-    """A client of the control socket has left, and waits for none of these answers."""
-
-    tickets: tuple[int, ...]
+    request: ControlRequest
 
 
 class Quiet(Record):
@@ -129,12 +153,12 @@ Event = (
     | SpawnFailed
     | Told
     | WorkerSeen
+    | Prepared
     | Reloaded
     | ReloadFailed
     | ChildExited
     | Upgraded
-    | Asked
-    | ClientGone
+    | Requested
     | Quiet
     | Tick
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from signal import Signals
 
-from tricorn.arbiter.policy import pending
 from tricorn.arbiter.policy.commands import CloseListeners, Command, Log, Notify, Order, Send, ServiceState
 from tricorn.arbiter.policy.state import NEVER, Decision, State, Stopping
 from tricorn.arbiter.policy.worker import Leaving, Worker, told_to_leave
@@ -32,8 +31,7 @@ def order(state: State, worker: Worker) -> Order:
     # The Python of a stuck one may never run a signal handler again; its monitor still does what the page says. With
     # `reload` the drain is waited for, and a long call must not hold it up.
     drain = worker.stuck > 0 or state.policy.reload
-    denied = state.unready or state.drain_at is not None
-    return Order((worker.nr,), not_ready=denied, drain=drain, yields=yields, replaced=replaced)
+    return Order((worker.nr,), not_ready=state.is_unready, drain=drain, yields=yields, replaced=replaced)
 
 
 def escalate(state: State, worker: Worker, phase: Leaving, now: float) -> Decision:
@@ -86,8 +84,6 @@ def stop(state: State, now: float, stopping: Stopping) -> Decision:
         commands.append(Log("info", "Quick shutdown requested"))
         stopping = replace(before, quick=True)
     state = replace(state, stopping=stopping, trial=None, reload_pending=False, drain_at=None)
-    state, told = pending.server_stops(state)
-    commands += told
     for worker in list(state.workers.values()):
         state, told = leave(state, worker.because("shutdown"), signal, now)
         commands += told

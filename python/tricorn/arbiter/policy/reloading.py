@@ -11,9 +11,18 @@ from __future__ import annotations
 
 from signal import Signals
 
-from tricorn.arbiter.policy import leaving, pending
-from tricorn.arbiter.policy.commands import ChangeLogLevel, Command, Commit, Log, Notify, Reload, Rollback, ServiceState
-from tricorn.arbiter.policy.events import Reloaded
+from tricorn.arbiter.policy import leaving
+from tricorn.arbiter.policy.commands import (
+    Command,
+    Commit,
+    Log,
+    Notify,
+    Reload,
+    Rollback,
+    RunReloadHooks,
+    ServiceState,
+)
+from tricorn.arbiter.policy.events import Prepared, Reloaded
 from tricorn.arbiter.policy.state import Decision, State, Trial
 from tricorn.arbiter.policy.worker import Leaving, Worker
 from tricorn.record import replace
@@ -24,18 +33,28 @@ def hang_up(state: State) -> Decision:
     commands: list[Command] = [Log("info", "Hang up: Master")]
     if state.stopping is not None or state.drain_at is not None:
         return state, commands
-    if state.loading or state.trial is not None:
+    if state.is_reloading:
         return replace(state, reload_pending=True), commands
     return replace(state, loading=True), [*commands, Notify(ServiceState.RELOADING), Reload()]
 
 
 def code_changed(state: State, worker: Worker, path: str) -> Decision:
     """Every worker watches; what the first one says is enough."""
-    busy = state.loading or state.trial is not None or state.drain_at is not None
+    busy = state.is_reloading or state.drain_at is not None
     if worker.generation != state.generation or not worker.counts or busy:
         return state, []
     state = replace(state, loading=True)
     return state, [Log("info", f"Worker reloading: {path} modified"), Reload(configuration=False)]
+
+
+def prepared(state: State, event: Prepared) -> Decision:
+    """Calls the hooks with the number of workers wanted: an operator's outlives a reload that configures the same."""
+    if not event.configuration:
+        return reloaded(state, Reloaded(event.generation, event.policy, state.target))
+    wanted = event.policy.workers
+    if state.scaled is not None and event.policy.configures_as_many_as(state.policy):
+        wanted = state.scaled
+    return state, [RunReloadHooks(event.generation, event.policy, wanted)]
 
 
 def reloaded(state: State, event: Reloaded) -> Decision:
@@ -63,7 +82,7 @@ def _target(state: State, event: Reloaded) -> int:
 def failed(state: State, reason: str) -> Decision:
     """Nothing was begun: the configuration cannot be used."""
     log = Log("error", f"The reload failed and nothing has changed: {reason}")
-    return _steady(replace(state, loading=False), [log], reason)
+    return _steady(replace(state, loading=False), [log])
 
 
 def roll_back(state: State, reason: str, now: float) -> Decision:
@@ -73,15 +92,13 @@ def roll_back(state: State, reason: str, now: float) -> Decision:
         return state, []
     failing = state.of(state.generation)
     log = Log("error", f"The reload failed, the workers that served before go on: {reason}")
-    commands: list[Command] = [log, Rollback(state.generation)]
+    commands: list[Command] = [log, Rollback(state.generation, reason)]
     state = replace(state, generation=trial.previous, target=trial.target, policy=trial.policy, trial=None)
     state = replace(state, scaled=trial.scaled)
-    if state.log_level is not None:  # the configuration is that of before, and its workers have this level
-        commands.append(ChangeLogLevel(state.log_level.level))
     for worker in failing:
         state, told = leaving.leave(state, worker.because("reload"), Signals.SIGTERM, now)
         commands += told
-    return _steady(state, commands, reason)
+    return _steady(state, commands)
 
 
 def settle(state: State, now: float) -> Decision:
@@ -90,18 +107,15 @@ def settle(state: State, now: float) -> Decision:
     if trial is None or state.serving(state.generation) < state.target:
         return state, []
     commands: list[Command] = [Commit(state.generation)]
-    asked = state.log_level
-    state = replace(state, trial=None, log_level=asked if asked and asked.generation >= state.generation else None)
+    state = replace(state, trial=None)
     for worker in list(state.workers.values()):
         if worker.generation != state.generation and not isinstance(worker.phase, Leaving):
             state, told = leaving.leave(state, worker.because("reload"), Signals.SIGTERM, now)
             commands += told
-    return _steady(state, commands, None)
+    return _steady(state, commands)
 
 
-def _steady(state: State, commands: list[Command], reason: str | None) -> Decision:
-    state, told = pending.reload_ended(state, reason)
-    commands = [*commands, *told]
+def _steady(state: State, commands: list[Command]) -> Decision:
     if state.reload_pending and state.stopping is None:
         return replace(state, reload_pending=False, loading=True), [*commands, Reload()]
     if state.stopping is None and state.proven:

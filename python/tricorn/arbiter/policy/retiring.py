@@ -98,7 +98,7 @@ def seen(state: State, worker: Worker, look: WorkerSeen, now: float) -> Decision
         return _replace_stuck(state, worker), [Log("critical", text)]
     worker = replace(worker, phase=replace(worker.phase, silent=silent))
     state = state.with_worker(worker)
-    most = state.policy.max_memory
+    most = state.policy.max_worker_memory
     if look.rss is None or not 0 < most < look.rss:
         return state, []
     limit = f"{most / MEGABYTE:.0f} MiB (max_worker_memory)"

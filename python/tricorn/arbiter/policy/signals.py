@@ -52,8 +52,8 @@ def _on_ttou(state: State, now: float) -> Decision:
 
 def resize(state: State, target: int) -> Decision:
     commands: list[Command] = []
-    if target > state.policy.most:
-        target = state.policy.most
+    if target > state.policy.max_workers:
+        target = state.policy.max_workers
         commands.append(Log("warning", f"There cannot be more than {target} workers."))
     if target == state.target:
         return state, commands

@@ -4,43 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from tricorn.arbiter.policy.commands import Command, Level
+from tricorn.arbiter.policy.commands import Command
+from tricorn.arbiter.policy.settings import Policy
 from tricorn.arbiter.policy.worker import Booting, Leaving, Serving, Worker, contribution
 from tricorn.record import Record, replace
 
-if TYPE_CHECKING:
-    from tricorn.config.sizing import Sizing
-
 NEVER = float("inf")
-
-
-class Policy(Record):
-    """The settings that decide what comes next; times in seconds, 0 is off. Each load has its own."""
-
-    graceful_timeout: float = 30
-    timeout: float = 0
-    boot_timeout: float = 0
-    drain_delay: float = 0
-    drain_quiet: float = 0
-    """So long a silence ends it early."""
-    max_memory: int = 0
-    """Bytes."""
-    max_lifetime: float = 0
-    lifetime_jitter: float = 0
-    reload: bool = False
-    """For development: an application that cannot be loaded is answered for with its traceback, and a worker that
-    leaves closes its idle connections at once."""
-    daemon: bool = False
-    reuse_port: bool = False
-    """Each worker has listeners of its own."""
-    workers: int = 0
-    """As configured; hooks and operators may want another number."""
-    sizing: Sizing | None = None
-    """What the number was made of, if it was `auto`."""
-    most: int = 64
-    """Workers there can be: the scoreboard has no more pages."""
 
 
 class Backoff(Record):
@@ -69,33 +39,6 @@ class Trial(Record):
     policy: Policy
     """Of the previous generation, in force again if this one fails."""
     scaled: int | None = None
-
-
-class Pending(Record):
-    """An answer that a client of the control socket waits for."""
-
-    ticket: int
-    nr: int | None = None
-    """It comes when this worker is gone; None: when a reload has ended."""
-    later: bool = False
-    """Not the reload that is under way: it was asked for after that had begun."""
-
-
-class LevelAsked(Record):
-    """The level of the log that an operator has asked for."""
-
-    level: Level
-    generation: int
-    """The newest that it is for: a later one has that of its configuration."""
-
-
-class Awaited(Record):
-    """What workers are about to do: write stacks, sample everything, or end a call."""
-
-    ticket: int
-    nrs: tuple[int, ...]
-    at: float
-    """When it is looked at, complete or not."""
 
 
 class Stopping(Record):
@@ -139,12 +82,6 @@ class State(Record):
     """The number of workers that an operator has asked for: it outlives a reload that configures the same number."""
     unready: bool = False
     """An operator has readiness denied."""
-    log_level: LevelAsked | None = None
-    pending: tuple[Pending, ...] = ()
-    stacks: tuple[Awaited, ...] = ()
-    cancels: tuple[Awaited, ...] = ()
-    profile: Awaited | None = None
-    """There is one at a time."""
     notices: Mapping[tuple[int, str], float] = MappingProxyType({})
     """What workers of a generation had to say, and when it was logged."""
 
@@ -168,6 +105,15 @@ class State(Record):
             for worker in self.workers.values()
             if worker.generation != self.generation
         )
+
+    @property
+    def is_unready(self) -> bool:
+        """Whether workers answer the readiness path with 503."""
+        return self.unready or self.drain_at is not None
+
+    @property
+    def is_reloading(self) -> bool:
+        return self.loading or self.trial is not None
 
     @property
     def wanted_now(self) -> int:
@@ -209,8 +155,6 @@ class State(Record):
             yield self.backoff.until
         if self.drain_at is not None:
             yield self.drain_at
-        for awaited in (*self.stacks, *self.cancels, *([self.profile] if self.profile is not None else [])):
-            yield awaited.at
 
     def deadline_of(self, worker: Worker) -> float:
         """When something has to be done about this worker."""
@@ -220,8 +164,8 @@ class State(Record):
                 return worker.started + policy.boot_timeout if policy.boot_timeout > 0 else NEVER
             case Booting(overdue=float(overdue)):
                 return overdue
-            case Serving(since, None) if policy.max_lifetime > 0:
-                return since + policy.max_lifetime + worker.jitter * policy.lifetime_jitter
+            case Serving(since, None) if policy.max_worker_lifetime > 0:
+                return since + policy.max_worker_lifetime + worker.jitter * policy.max_worker_lifetime_jitter
             case Leaving(deadline=deadline):
                 return deadline
             case _:
@@ -232,7 +176,7 @@ class State(Record):
 
     def is_watched(self) -> bool:
         """Whether the loop should look at pages and memory from time to time, and tell."""
-        return self.policy.max_memory > 0 or self.policy.timeout > 0 or self.has_stuck() or self.has_silent()
+        return self.policy.max_worker_memory > 0 or self.policy.timeout > 0 or self.has_stuck() or self.has_silent()
 
     def has_silent(self) -> bool:
         return any(worker.silent is not None for worker in self.workers.values())

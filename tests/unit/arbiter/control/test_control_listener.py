@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tricorn.arbiter.control import listener as limits
+from tricorn.arbiter.control.bound_socket import BoundSocket, bind
 from tricorn.arbiter.control.listener import (
     MOST_CLIENTS,
     MOST_WAITS,
@@ -23,18 +24,17 @@ from tricorn.arbiter.control.listener import (
     ControlListener,
     Peer,
 )
-from tricorn.arbiter.control.place import Bound, bind
 from tricorn.arbiter.control.session import MOST_REQUEST, Broken, Request
 
 from tests.unit.arbiter.log import Log
 
 
-class Desk:
+class Server:
     """Turns a listener as the arbiter's loop does, and answers every request with `answer`."""
 
     def __init__(self, path: Path) -> None:
         bound = bind(str(path), 0o600, name=None, environ={}, is_successor=False, log=Log())
-        assert isinstance(bound, Bound)
+        assert isinstance(bound, BoundSocket)
         self.path = str(path)
         self.listener = ControlListener(bound)
         self.now = 0.0
@@ -76,88 +76,88 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    made = Desk(tmp_path / "control")
+def server(tmp_path: Path) -> Iterator[Server]:
+    made = Server(tmp_path / "control")
     yield made
     made.listener.close()
     assert not Path(made.path).exists()
 
 
-def test_a_request_is_answered_and_its_client_known(desk: Desk) -> None:
-    with desk.connected() as client:
+def test_a_request_is_answered_and_its_client_known(server: Server) -> None:
+    with server.connected() as client:
         client.sendall(b'{"id": 1, "do": "status"}\n')
-        desk.until(lambda: desk.requests)
-        assert desk.requests == [Request(1, "status", {})]
+        server.until(lambda: server.requests)
+        assert server.requests == [Request(1, "status", {})]
         assert client.recv(100) == b'{"ok":true}\n'
-        (known,) = desk.listener.clients.values()
+        (known,) = server.listener.clients.values()
         assert (known.peer.uid, known.peer.pid) == (os.geteuid(), os.getpid())
 
 
-def test_a_client_that_leaves_is_forgotten(desk: Desk) -> None:
-    desk.connected().close()
-    desk.until(lambda: not desk.listener.clients)
-    assert desk.listener.take_gone() == [1]
-    assert desk.listener.take_gone() == []
+def test_a_client_that_leaves_is_forgotten(server: Server) -> None:
+    server.connected().close()
+    server.until(lambda: not server.listener.clients)
+    assert server.listener.take_gone() == [1]
+    assert server.listener.take_gone() == []
 
 
-def test_one_client_too_many_is_told_so_and_the_others_stay(desk: Desk) -> None:
-    clients = [desk.connected() for _ in range(MOST_CLIENTS)]
-    with desk.client() as late:
-        desk.turn(1)
+def test_one_client_too_many_is_told_so_and_the_others_stay(server: Server) -> None:
+    clients = [server.connected() for _ in range(MOST_CLIENTS)]
+    with server.client() as late:
+        server.turn(1)
         assert json.loads(late.recv(1000))["kind"] == "busy"
         assert late.recv(1000) == b""
-    assert len(desk.listener.clients) == MOST_CLIENTS
+    assert len(server.listener.clients) == MOST_CLIENTS
     clients.pop().close()
-    desk.until(lambda: len(desk.listener.clients) < MOST_CLIENTS)
-    clients.append(desk.connected())
+    server.until(lambda: len(server.listener.clients) < MOST_CLIENTS)
+    clients.append(server.connected())
     for client in clients:
         client.close()
 
 
-def test_a_turn_reads_one_piece_and_takes_one_request_of_each(desk: Desk) -> None:
+def test_a_turn_reads_one_piece_and_takes_one_request_of_each(server: Server) -> None:
     one = b'{"do":"status"}\n'
-    with desk.connected() as client:
+    with server.connected() as client:
         client.sendall(one * 50)
-        asked = [len(desk.turn()) for _ in range(60)]
+        asked = [len(server.turn()) for _ in range(60)]
         assert max(asked) == 1
         assert sum(asked) == 50
-        assert not desk.listener.has_more()
+        assert not server.listener.has_more()
 
 
-def test_braces_without_end_are_refused_when_they_are_too_many(desk: Desk) -> None:
-    with desk.connected() as client:
+def test_braces_without_end_are_refused_when_they_are_too_many(server: Server) -> None:
+    with server.connected() as client:
         client.sendall(b"{" * (MOST_REQUEST + 1))
-        desk.until(lambda: desk.requests)
-        assert isinstance(desk.requests[0], Broken)
-        desk.until(lambda: not desk.listener.clients)
+        server.until(lambda: server.requests)
+        assert isinstance(server.requests[0], Broken)
+        server.until(lambda: not server.listener.clients)
         assert client.recv(100) == b'{"ok":true}\n'
     assert MOST_REQUEST // PIECE <= 2
 
 
-def test_half_a_frame_is_silence(desk: Desk) -> None:
-    with desk.connected() as client:
+def test_half_a_frame_is_silence(server: Server) -> None:
+    with server.connected() as client:
         client.sendall(b"\0\0\1")
-        desk.until(lambda: desk.turn(0.01) == [] and desk.turns > 5)
-        assert desk.listener.deadline() == SILENCE
-        desk.now = SILENCE
-        desk.turn()
-        assert not desk.listener.clients
+        server.until(lambda: server.turn(0.01) == [] and server.turns > 5)
+        assert server.listener.due(0.0) == SILENCE
+        server.now = SILENCE
+        server.turn()
+        assert not server.listener.clients
         assert client.recv(1) == b""
 
 
-def test_silence_is_allowed_where_an_answer_of_ours_is_due(desk: Desk) -> None:
-    with desk.connected():
-        (client,) = desk.listener.clients.values()
+def test_silence_is_allowed_where_an_answer_of_ours_is_due(server: Server) -> None:
+    with server.connected():
+        (client,) = server.listener.clients.values()
         client.waits = 1
-        assert desk.listener.deadline() == float("inf")
+        assert server.listener.due(0.0) == float("inf")
         client.waits, client.follows = 0, True
-        assert desk.listener.deadline() == float("inf")
+        assert server.listener.due(0.0) == float("inf")
 
 
-def test_one_that_never_reads_gets_no_more_than_its_share(desk: Desk) -> None:
+def test_one_that_never_reads_gets_no_more_than_its_share(server: Server) -> None:
     """It asks on and on. What it was not sent yet holds up its next request."""
-    desk.answer = {"result": "x" * 100_000}
-    with desk.connected() as client:
+    server.answer = {"result": "x" * 100_000}
+    with server.connected() as client:
         client.setblocking(False)
         for _ in range(200):
             try:
@@ -165,84 +165,84 @@ def test_one_that_never_reads_gets_no_more_than_its_share(desk: Desk) -> None:
             except BlockingIOError:
                 break
         for _ in range(200):
-            desk.turn()
-        (known,) = desk.listener.clients.values()
+            server.turn()
+        (known,) = server.listener.clients.values()
         assert len(known.unsent) == 1
-        answered = len(desk.requests)
+        answered = len(server.requests)
         for _ in range(50):
-            desk.turn()
-        assert len(desk.requests) == answered
-        desk.now = SILENCE + 1
-        desk.turn()
-        assert not desk.listener.clients, "it is silent as one that says nothing"
+            server.turn()
+        assert len(server.requests) == answered
+        server.now = SILENCE + 1
+        server.turn()
+        assert not server.listener.clients, "it is silent as one that says nothing"
 
 
-def test_a_follower_that_does_not_read_is_dropped(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_follower_that_does_not_read_is_dropped(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MOST_UNSENT", 500_000)
-    with desk.connected():
-        (known,) = desk.listener.clients.values()
+    with server.connected():
+        (known,) = server.listener.clients.values()
         known.session.feed(b"{")
         sent = 0
-        while desk.listener.clients and sent < 1000:
-            desk.listener.send(known, {"event": "x" * 10_000})
+        while server.listener.clients and sent < 1000:
+            server.listener.send(known, {"event": "x" * 10_000})
             sent += 1
         assert 50 < sent < 1000
         assert known.bytes_unsent > 500_000
 
 
-def test_descriptors_go_with_the_first_byte_of_their_answer(desk: Desk, tmp_path: Path) -> None:
-    with desk.connected() as client, (tmp_path / "given").open("w+b") as given:
+def test_descriptors_go_with_the_first_byte_of_their_answer(server: Server, tmp_path: Path) -> None:
+    with server.connected() as client, (tmp_path / "given").open("w+b") as given:
         given.write(b"here")
         given.flush()
-        (known,) = desk.listener.clients.values()
+        (known,) = server.listener.clients.values()
         known.session.feed(b"{")
         text = "x" * (3 * PIECE)
-        desk.listener.send(known, {"event": text}, (given.fileno(),))
+        server.listener.send(known, {"event": text}, (given.fileno(),))
         data, ancillary, _, _ = client.recvmsg(1 << 20, socket.CMSG_SPACE(64))
         ((_, _, sent),) = ancillary
         (descriptor,) = array.array("i", sent)
         assert os.pread(descriptor, 10, 0) == b"here"
         os.close(descriptor)
         while not data.endswith(b"\n"):
-            desk.turn()
+            server.turn()
             data += client.recv(1 << 20)
         assert json.loads(data) == {"event": text}
 
 
-def test_no_descriptor_of_it_is_inherited(desk: Desk) -> None:
-    with desk.connected():
-        (known,) = desk.listener.clients.values()
+def test_no_descriptor_of_it_is_inherited(server: Server) -> None:
+    with server.connected():
+        (known,) = server.listener.clients.values()
         assert not known.socket.get_inheritable()
-        assert not desk.listener.bound.socket.get_inheritable()
+        assert not server.listener.bound.socket.get_inheritable()
 
 
-def test_rubbish_of_many_clients_leaves_it_as_it_was(desk: Desk) -> None:
+def test_rubbish_of_many_clients_leaves_it_as_it_was(server: Server) -> None:
 
     chance = random.Random(4711)
     for _ in range(150):
-        clients = [desk.connected() for _ in range(chance.randrange(1, 4))]
+        clients = [server.connected() for _ in range(chance.randrange(1, 4))]
         for client in clients:
             client.sendall(chance.choice([b"", b"{", b"\0", b"\0\0\0\x05"]) + chance.randbytes(chance.randrange(400)))
         for _ in range(3):
-            desk.turn()
+            server.turn()
         for client in clients:
             client.close()
-        desk.until(lambda: not desk.listener.clients)
-    with desk.connected() as client:
+        server.until(lambda: not server.listener.clients)
+    with server.connected() as client:
         client.sendall(b'{"id": 1, "do": "status"}\n')
-        desk.until(lambda: desk.requests[-1:] == [Request(1, "status", {})])
+        server.until(lambda: server.requests[-1:] == [Request(1, "status", {})])
 
 
-def test_clients_that_a_turn_did_not_come_to_are_the_first_of_the_next(desk: Desk) -> None:
+def test_clients_that_a_turn_did_not_come_to_are_the_first_of_the_next(server: Server) -> None:
     """The arbiter leaves a turn when its time is over, after one request if that took long."""
-    clients = [desk.connected() for _ in range(3)]
+    clients = [server.connected() for _ in range(3)]
     for client in clients:
         client.sendall(b'{"do":"status"}\n' * 4)
     served = []
     for _ in range(12):
-        assert desk.listener.has_more() or not served
-        ready = {each.socket.fileno() for each in desk.listener.clients.values()}
-        client, request = next(desk.listener.turn(ready, 0.0))
+        assert server.listener.has_more() or not served
+        ready = {each.socket.fileno() for each in server.listener.clients.values()}
+        client, request = next(server.listener.turn(ready, 0.0))
         assert request == Request(None, "status", {})
         served.append(client.number)
     assert sorted(served[:3]) == [1, 2, 3]
@@ -251,44 +251,44 @@ def test_clients_that_a_turn_did_not_come_to_are_the_first_of_the_next(desk: Des
         each.close()
 
 
-def test_one_that_asks_on_and_on_is_read_no_faster_than_it_is_answered(desk: Desk) -> None:
-    with desk.connected() as client:
+def test_one_that_asks_on_and_on_is_read_no_faster_than_it_is_answered(server: Server) -> None:
+    with server.connected() as client:
         client.setblocking(False)
-        (known,) = desk.listener.clients.values()
+        (known,) = server.listener.clients.values()
         for _ in range(300):
             try:
                 client.send(b'{"do":"status"}\n' * 4000)
             except BlockingIOError:
                 pass
-            desk.turn()
+            server.turn()
             client.recv(1 << 16)
         assert len(known.session._buffer) <= MOST_REQUEST + PIECE
 
 
-def test_one_with_many_answers_to_come_is_not_read_until_there_are_some(desk: Desk) -> None:
-    with desk.connected() as client:
-        (known,) = desk.listener.clients.values()
+def test_one_with_many_answers_to_come_is_not_read_until_there_are_some(server: Server) -> None:
+    with server.connected() as client:
+        (known,) = server.listener.clients.values()
         known.waits = MOST_WAITS
         client.sendall(b'{"do":"status"}\n')
         for _ in range(20):
-            desk.turn()
-        assert not desk.requests
-        assert not desk.listener.has_more()
+            server.turn()
+        assert not server.requests
+        assert not server.listener.has_more()
         known.waits -= 1
-        desk.until(lambda: desk.requests)
+        server.until(lambda: server.requests)
     known.waits = MOST_WAITS
-    desk.until(lambda: not desk.listener.clients)  # its end is noticed all the same
+    server.until(lambda: not server.listener.clients)  # its end is noticed all the same
 
 
-def test_users_that_may_only_look_do_not_keep_the_owner_out(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_users_that_may_only_look_do_not_keep_the_owner_out(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     others = iter([7, 7, 7, 8, 8, 9, 9, 10])
     monkeypatch.setattr(limits, "_peer", lambda sock: Peer(next(others, os.geteuid()), 1))
     clients = []
     for _ in range(8):
-        clients.append(desk.client())
-        desk.turn(1)
-    taken = [client.peer.uid for client in desk.listener.clients.values()]
+        clients.append(server.client())
+        server.turn(1)
+    taken = [client.peer.uid for client in server.listener.clients.values()]
     assert taken == [7, 7, 8, 8, 9, 9]
-    clients += [desk.connected() for _ in range(MOST_CLIENTS - len(taken))]
+    clients += [server.connected() for _ in range(MOST_CLIENTS - len(taken))]
     for client in clients:
         client.close()

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from tricorn.arbiter.control.session import MOST_REQUEST, MOST_VALUES, Broken, Request, Session
+from tricorn.arbiter.control.session import MOST_REQUEST, MOST_VALUES, Broken, Frame, Request, Session
 
 
 def frame(message: object) -> bytes:
@@ -15,16 +15,16 @@ def frame(message: object) -> bytes:
     return len(text).to_bytes(4, "big") + text
 
 
-def everything(session: Session) -> Iterator[Request | Broken]:
+def everything(session: Session) -> Iterator[Request | Frame | Broken]:
     while (found := session.next()) is not None:
         yield found
         if isinstance(found, Broken):
             return
 
 
-def after(data: bytes, pieces: int = 1 << 20) -> list[Request | Broken]:
+def after(data: bytes, pieces: int = 1 << 20) -> list[Request | Frame | Broken]:
     session = Session()
-    found: list[Request | Broken] = []
+    found: list[Request | Frame | Broken] = []
     for start in range(0, len(data), pieces):
         session.feed(data[start : start + pieces])
         found += everything(session)
@@ -45,8 +45,8 @@ def test_a_line_is_a_request(pieces: int) -> None:
 @pytest.mark.parametrize("pieces", [1, 7, 1 << 20])
 def test_a_frame_is_a_request_with_gunicorns_words(pieces: int) -> None:
     assert after(FRAMES, pieces) == [
-        Request(1, "show workers", {"args": []}, gunicorn=True),
-        Request(2, "worker add", {"args": ["2"]}, gunicorn=True),
+        Frame(1, "show workers", []),
+        Frame(2, "worker add", ["2"]),
     ]
 
 
@@ -131,7 +131,7 @@ def test_rubbish_is_broken_or_waited_for_and_never_an_exception() -> None:
             session.feed(bytes(piece))
             held += len(piece)
             for found in everything(session):
-                assert isinstance(found, Request | Broken)
+                assert isinstance(found, Request | Frame | Broken)
             if isinstance(session.next(), Broken):
                 break
         assert held <= 2 * MOST_REQUEST

@@ -4,12 +4,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from signal import Signals
+from typing import Any
 
-from tricorn.arbiter.policy.commands import Command, Exit, Log, Reload, Send, Spawn
+from tricorn.arbiter.policy.commands import Command, Exit, Log, Reload, RunReloadHooks, Send, Spawn
 from tricorn.arbiter.policy.decide import decide
-from tricorn.arbiter.policy.events import Event, Reloaded, Signalled, Spawned, Start, Tick, Told
-from tricorn.arbiter.policy.state import Policy, State
+from tricorn.arbiter.policy.events import Event, Prepared, Reloaded, Signalled, Spawned, Start, Tick, Told
+from tricorn.arbiter.policy.settings import Policy
+from tricorn.arbiter.policy.state import State
+from tricorn.record import replace
 from tricorn.workers.messages import Ready
+
+QUIET = Policy(
+    graceful_timeout=30,
+    timeout=0,
+    boot_timeout=0,
+    drain_delay=0,
+    drain_quiet=0,
+    max_worker_memory=0,
+    max_worker_lifetime=0,
+    max_worker_lifetime_jitter=0,
+    reload=False,
+    daemon=False,
+    reuse_port=False,
+    workers=0,
+    sizing=None,
+    max_workers=8,
+)
+"""Settings by which nothing happens by itself."""
+
+
+def quiet(**settings: Any) -> Policy:
+    return replace(QUIET, **settings)
 
 
 @dataclass
@@ -42,15 +67,22 @@ class Arbiter:
     def hang_up(self, generation: int = 2, target: int | None = None, policy: Policy | None = None) -> list[Command]:
         """HUP, and a configuration that can be used."""
         assert Reload() in self.signal("HUP")
-        return self.feel(Reloaded(generation, target or self.state.target, policy or self.state.policy))
+        return self.reload(generation, target, policy)
+
+    def reload(self, generation: int = 2, target: int | None = None, policy: Policy | None = None) -> list[Command]:
+        """A generation that was prepared, whose hooks want `target` workers."""
+        policy = policy or self.state.policy
+        hooks = self.feel(Prepared(generation, policy))
+        assert [type(each) for each in hooks] == [RunReloadHooks]
+        return self.feel(Reloaded(generation, policy, target or self.state.target))
 
 
-def arbiter(workers: int = 2, graceful: float = 30, most: int = 8, **policy: float | bool) -> Arbiter:
-    return Arbiter(State(workers, Policy(graceful_timeout=graceful, most=most, **policy)))  # type: ignore[arg-type]
+def arbiter(workers: int = 2, graceful: float = 30, most: int = 8, **settings: float | bool) -> Arbiter:
+    return Arbiter(State(workers, quiet(graceful_timeout=graceful, max_workers=most, **settings)))
 
 
-def running(workers: int = 2, graceful: float = 30, most: int = 8, **policy: float | bool) -> Arbiter:
-    it = arbiter(workers, graceful, most, **policy)
+def running(workers: int = 2, graceful: float = 30, most: int = 8, **settings: float | bool) -> Arbiter:
+    it = arbiter(workers, graceful, most, **settings)
     it.boot()
     return it
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tricorn.arbiter.policy.commands import LogReady, WorkersChanged
 from tricorn.arbiter.policy.events import Start, Told
-from tricorn.arbiter.policy.state import Policy, State
+from tricorn.arbiter.policy.state import State
 from tricorn.config.sizing import Sizing
 from tricorn.workers.messages import Ready
 
-from tests.unit.arbiter.policy.support import Arbiter, sends, spawned, texts
+from tests.unit.arbiter.policy.support import Arbiter, quiet, sends, spawned, texts
 
 UNKNOWN = Sizing(2)
-POLICY = Policy(workers=2, most=72, sizing=UNKNOWN)
+POLICY = quiet(workers=2, max_workers=72, sizing=UNKNOWN)
 
 
 def starting() -> Arbiter:
@@ -87,13 +87,13 @@ def test_new_code_leaves_a_number_that_was_asked_for() -> None:
 
 
 def test_a_number_that_was_given_is_kept() -> None:
-    it = Arbiter(State(2, Policy(workers=2, most=72)))
+    it = Arbiter(State(2, quiet(workers=2, max_workers=72)))
     it.feel(Start())
     assert spawned(it.feel(Told(1, Ready(kind="sync")))) == []
 
 
 def test_the_first_worker_that_serves_stays_when_its_class_needs_fewer() -> None:
-    it = Arbiter(State(4, Policy(workers=4, most=72, sizing=Sizing(2, kind="sync"))))
+    it = Arbiter(State(4, quiet(workers=4, max_workers=72, sizing=Sizing(2, kind="sync"))))
     it.feel(Start())
     commands = it.feel(Told(1, Ready(kind="asgi")))
     assert it.state.target == 2

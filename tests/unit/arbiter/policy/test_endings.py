@@ -54,13 +54,13 @@ def test_one_that_has_served_enough() -> None:
 
 
 def test_one_that_uses_too_much_memory() -> None:
-    it = running(2, max_memory=100)
+    it = running(2, max_worker_memory=100)
     replaced(it, WorkerSeen(1, silence=0, heartbeat=1, in_flight=0, queued=0, rss=200))
     assert ends(it, 1, 0) == "memory"
 
 
 def test_one_that_is_as_old_as_it_may_be() -> None:
-    it = running(1, max_lifetime=10)
+    it = running(1, max_worker_lifetime=10)
     (successor,) = spawned(it.wait(11))
     it.feel(Told(successor, Ready()))
     assert ends(it, 1, 0) == "lifetime"

@@ -15,11 +15,10 @@ from tricorn.arbiter.policy.commands import (
     Spawn,
 )
 from tricorn.arbiter.policy.endings import BACKOFF_FIRST
-from tricorn.arbiter.policy.events import ChildExited, Quiet, Reloaded, ReloadFailed, Spawned, Start, Told
-from tricorn.arbiter.policy.state import Policy
+from tricorn.arbiter.policy.events import ChildExited, Quiet, ReloadFailed, Spawned, Start, Told
 from tricorn.workers.messages import BootFailed, Changed, Parted, Ready
 
-from tests.unit.arbiter.policy.support import arbiter, exits, running, sends, spawned, texts
+from tests.unit.arbiter.policy.support import arbiter, exits, quiet, running, sends, spawned, texts
 
 
 class TestHangUp:
@@ -48,7 +47,7 @@ class TestHangUp:
     def test_the_service_manager_hears_of_it(self) -> None:
         it = running(workers=1)
         assert Notify(ServiceState.RELOADING) in it.signal("HUP")
-        it.feel(Reloaded(2, 1, it.state.policy))
+        it.reload(2, 1)
         assert Notify(ServiceState.READY) in it.feel(Told(2, Ready()))
 
     def test_a_configuration_that_cannot_be_used_changes_nothing(self) -> None:
@@ -68,7 +67,7 @@ class TestHangUp:
         it.feel(Told(3, Ready()))
         it.feel(Told(4, BootFailed(3, "SyntaxError: invalid syntax")))
         commands = it.feel(ChildExited(4, status))
-        assert Rollback(2) in commands
+        assert Rollback(2, "SyntaxError: invalid syntax") in commands
         assert sends(commands) == [(3, "SIGTERM"), (5, "SIGTERM")]
         assert texts(commands, "error")[-1] == (
             "The reload failed, the workers that served before go on: SyntaxError: invalid syntax"
@@ -105,7 +104,7 @@ class TestHangUp:
         it.hang_up()
         assert Reload() not in it.signal("HUP") + it.signal("HUP")
         assert it.feel(Told(2, Ready())).count(Reload()) == 1
-        it.feel(Reloaded(3, 1, it.state.policy))
+        it.reload(3, 1)
         assert Reload() not in it.feel(Told(3, Ready()))
 
     def test_also_after_a_failure(self) -> None:
@@ -123,7 +122,7 @@ class TestHangUp:
 
     def test_the_new_policy_counts_from_the_start_and_the_old_one_again_after_a_rollback(self) -> None:
         it = running(workers=1, graceful=30)
-        it.hang_up(policy=Policy(graceful_timeout=5))
+        it.hang_up(policy=quiet(graceful_timeout=5))
         assert it.state.policy.graceful_timeout == 5
         it.feel(ChildExited(2, 3))
         assert it.state.policy.graceful_timeout == 30
@@ -132,7 +131,7 @@ class TestHangUp:
         it = running(workers=1)
         it.signal("HUP")
         it.signal("TERM")
-        assert spawned(it.feel(Reloaded(2, 1, it.state.policy))) == []
+        assert spawned(it.reload(2, 1)) == []
 
 
 class TestCodeChanged:
@@ -146,7 +145,7 @@ class TestCodeChanged:
     def test_the_new_code_is_ready_when_no_idle_connection_leads_to_the_old(self) -> None:
         it = running(workers=1, reload=True)
         it.feel(Told(1, Changed("app.py")))
-        it.feel(Reloaded(2, 1, it.state.policy))
+        it.reload(2, 1)
         commands = it.feel(Told(2, Ready()))
         assert Order((1,), drain=True, yields=True, replaced=True) in commands
         assert LogReady(1) not in commands
@@ -157,7 +156,7 @@ class TestCodeChanged:
         it = running(workers=2, reload=True)
         it.feel(ChildExited(2, -9))  # its successor boots
         it.feel(Told(1, Changed("app.py")))
-        it.feel(Reloaded(2, 2, it.state.policy))
+        it.reload(2, 2)
         it.feel(Told(4, Ready()))
         it.feel(Told(5, Ready()))
         assert LogReady(2) in it.feel(Told(1, Parted()))
@@ -182,12 +181,12 @@ class TestCodeChanged:
         assert first.stand_in
         it.feel(Told(1, Ready(stand_in=True)))
         it.feel(Told(1, Changed("app.py")))
-        (second,) = it.feel(Reloaded(2, 1, it.state.policy))
+        (second,) = it.reload(2, 1)
         assert isinstance(second, Spawn)
         assert second.stand_in
         it.feel(Told(2, Ready()))
         it.feel(Told(2, Changed("app.py")))
-        (third,) = it.feel(Reloaded(3, 1, it.state.policy))
+        (third,) = it.reload(3, 1)
         assert isinstance(third, Spawn)
         assert third.stand_in
         assert not running(workers=1).state.policy.reload

@@ -84,7 +84,7 @@ class TestWishes:
 
 class TestLifetime:
     def test_it_ends_with_the_workers_own_jitter(self) -> None:
-        it = arbiter(workers=1, max_lifetime=100, lifetime_jitter=50)
+        it = arbiter(workers=1, max_worker_lifetime=100, max_worker_lifetime_jitter=50)
         it.feel(Start())
         it.feel(Spawned(1, 101, jitter=0.5))
         it.feel(Told(1, Ready()))
@@ -98,7 +98,7 @@ class TestLifetime:
 
 class TestMemory:
     def test_too_much_of_it_is_a_wish(self) -> None:
-        it = running(workers=1, max_memory=100 * MEGABYTE)
+        it = running(workers=1, max_worker_memory=100 * MEGABYTE)
         assert spawned(it.feel(seen(1, rss=100 * MEGABYTE))) == []
         assert spawned(it.feel(seen(1, rss=130 * MEGABYTE))) == [2]
         (text,) = texts(it.feel(Told(2, Ready())), "info")

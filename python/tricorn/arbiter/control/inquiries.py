@@ -1,0 +1,322 @@
+"""Inquiries: control requests that workers answer themselves. The policy hears of none of them.
+
+Workers are asked by a signal, or by a word in shared memory, and write what they know into files or pages. All of that
+is read when the deadline of the inquiry has come, or when all workers that were asked have ended. A class for each:
+how it is parsed, which workers are asked, how, and what is made of their answers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import ClassVar, get_args
+
+from tricorn.arbiter.control.stacks import stacks
+from tricorn.arbiter.parts import Parts
+from tricorn.arbiter.periodic import Periodic
+from tricorn.arbiter.policy.arguments import Arguments, Refusal
+from tricorn.arbiter.policy.commands import Level
+from tricorn.arbiter.policy.events import Event
+from tricorn.arbiter.policy.state import NEVER, State
+from tricorn.arbiter.worker_handle import PROFILES, WorkerHandle
+from tricorn.log import Logger
+from tricorn.record import Record
+
+Json = dict[str, object]
+
+WRITTEN = 0.3
+"""Seconds in which a signal handler in C, or the sampler, has written; neither waits for the GIL."""
+HEARD = 1.0
+"""Seconds within which a monitor looks for the order, several times; it waits for no Python."""
+
+MIN_SECONDS, MAX_SECONDS, MAX_RATE = 0.1, 600.0, 1000
+"""Limits of a profile."""
+MAX_MOMENT = (1 << 64) - 1
+"""Nanoseconds."""
+
+
+class Inquiry(Record):
+    word: ClassVar[str]
+    takes: ClassVar[tuple[str, ...]] = ()
+    nrs: tuple[int, ...] = ()
+    """The workers that the client has named."""
+
+    @classmethod
+    def parse(cls, arguments: Arguments) -> Inquiry:
+        """Raises Refusal."""
+        return cls(arguments.workers())
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which the answers are read."""
+        return WRITTEN
+
+    def check(self, parts: Parts, running: Sequence[Running], now: float) -> None:
+        """Raises Refusal if it cannot be asked now. `running`: the inquiries under way."""
+
+    def recipients(self, state: State) -> tuple[int, ...]:
+        """Only workers that serve: before, the signal may have no handler yet, and would end the process."""
+        serving = tuple(nr for nr in self.nrs if nr in state.workers and state.workers[nr].served_since is not None)
+        if not serving:
+            raise Refusal("refused", "No such worker serves yet.")
+        return serving
+
+    def ask(self, parts: Parts, handles: Sequence[WorkerHandle]) -> None:
+        raise NotImplementedError
+
+    def answer(self, handles: Sequence[WorkerHandle], asked: Sequence[int]) -> Json:
+        """Makes the answer from what workers have written. `handles`: of those asked, the ones that are still there."""
+        raise NotImplementedError
+
+    def abandon(self, handles: Sequence[WorkerHandle]) -> bool:
+        """Called when the client has left. Returns whether the inquiry is over."""
+        return True
+
+
+class Stacks(Inquiry):
+    """Asks where threads, greenlets and tasks are."""
+
+    word: ClassVar[str] = "stacks"
+    takes: ClassVar[tuple[str, ...]] = ("slot",)
+
+    def ask(self, parts: Parts, handles: Sequence[WorkerHandle]) -> None:
+        for handle in handles:
+            handle.ask_for_stacks()
+
+    def answer(self, handles: Sequence[WorkerHandle], asked: Sequence[int]) -> Json:
+        return {"ok": True, "result": stacks(handles)}
+
+
+class Profile(Inquiry):
+    """Has everything sampled that workers do. There is one at a time."""
+
+    word: ClassVar[str] = "profile"
+    takes: ClassVar[tuple[str, ...]] = ("seconds", "rate", "slot")
+    seconds: float = MIN_SECONDS
+    rate: int = 100
+    """Samples per second."""
+
+    @classmethod
+    def parse(cls, arguments: Arguments) -> Profile:
+        seconds, rate = arguments.seconds("seconds"), arguments.number("rate", 100)
+        if not MIN_SECONDS <= seconds <= MAX_SECONDS:
+            raise arguments.refusal("seconds", f"{MIN_SECONDS:g} to {MAX_SECONDS:g} seconds")
+        if not 1 <= rate <= MAX_RATE:
+            raise arguments.refusal("rate", f"1 to {MAX_RATE} looks per second")
+        return cls(arguments.workers(), seconds, rate)
+
+    @property
+    def patience(self) -> float:
+        return self.seconds + WRITTEN
+
+    def check(self, parts: Parts, running: Sequence[Running], now: float) -> None:
+        config = parts.generation.config
+        if config.doctor == "off" or config.profile_after == 0:
+            raise Refusal("refused", "The workers have no sampler (doctor = off, or profile_after = 0).")
+        for other in running:
+            if isinstance(other.inquiry, Profile):
+                left = max(0.0, other.deadline - now)
+                raise Refusal("busy", f"A profile is being taken, for {left:.1f} seconds more; ask again then.")
+
+    def ask(self, parts: Parts, handles: Sequence[WorkerHandle]) -> None:
+        for handle in handles:
+            handle.order_profile(self.seconds, self.rate, PROFILES // len(handles))
+
+    def answer(self, handles: Sequence[WorkerHandle], asked: Sequence[int]) -> Json:
+        """`missing`: slots of workers that have written nothing; null: of one that is gone, with what it had seen."""
+        workers: list[Json] = []
+        missing: list[int | None] = [None] * (len(asked) - len(handles))
+        for handle in handles:
+            written = read_object(handle.told_profile()[:PROFILES])
+            if written is None:
+                missing.append(handle.worker.slot)
+            else:
+                row = {"slot": handle.worker.slot, "pid": handle.pid, "class": handle.kind, "profile": written}
+                workers.append(row)
+        return {"ok": True, "result": {"workers": workers, "missing": missing}}
+
+    def abandon(self, handles: Sequence[WorkerHandle]) -> bool:
+        """Ends it: another client may want one."""
+        for handle in handles:
+            handle.order_profile(0.0, 0, PROFILES)
+        return True
+
+
+class Cancel(Inquiry):
+    """Ends one request."""
+
+    word: ClassVar[str] = "cancel"
+    takes: ClassVar[tuple[str, ...]] = ("slot", "place", "start")
+    place: int = 0
+    """The worker's call."""
+    start: int = 0
+    """The time at which it began: makes sure that it is still that one."""
+
+    @classmethod
+    def parse(cls, arguments: Arguments) -> Cancel:
+        place, start = arguments.number("place"), arguments.number("start", most=MAX_MOMENT)
+        return cls((arguments.worker("slot"),), place, start)
+
+    @property
+    def patience(self) -> float:
+        return HEARD
+
+    def check(self, parts: Parts, running: Sequence[Running], now: float) -> None:
+        handles = parts.processes.find(self.nrs)
+        if not handles:
+            raise Refusal("refused", GONE)
+        if not any((each.slot, each.started) == (self.place, self.start) for each in handles[0].requests()):
+            raise Refusal("refused", ENDED)
+        if not handles[0].worker.spec.config.request_timeout:
+            raise Refusal("refused", NO_LIMIT)
+        if any(isinstance(other.inquiry, Cancel) and other.nrs == self.nrs for other in running):
+            raise Refusal("busy", "This worker is about to cancel another request; ask again in a second.")
+
+    def recipients(self, state: State) -> tuple[int, ...]:
+        return self.nrs
+
+    def ask(self, parts: Parts, handles: Sequence[WorkerHandle]) -> None:
+        for handle in handles:
+            handle.order_cancel(self.place, self.start)
+
+    def answer(self, handles: Sequence[WorkerHandle], asked: Sequence[int]) -> Json:
+        if not handles:
+            return _refused(GONE)
+        (handle,) = handles
+        match handle.take_cancelled():
+            case "told":
+                return {"ok": True, "result": {"status": "cancelled", "pid": handle.pid, "note": TOLD}}
+            case "ended":
+                return _refused(ENDED)
+            case "over":
+                return _refused(OVER)
+            case None:
+                who = f"Worker {handle.worker.slot} (pid {handle.pid})"
+                return _refused(f"{who} does not listen: it is stopped or starved.")
+
+    def abandon(self, handles: Sequence[WorkerHandle]) -> bool:
+        """The order stands until it is taken back at the deadline."""
+        return False
+
+
+class SetLogLevel(Inquiry):
+    """Changes the level of the log, of the arbiter and of all workers: those that boot are told when they serve."""
+
+    word: ClassVar[str] = "log-level"
+    takes: ClassVar[tuple[str, ...]] = ("level",)
+    level: Level = "info"
+
+    @classmethod
+    def parse(cls, arguments: Arguments) -> SetLogLevel:
+        value = arguments.given.get("level")
+        for level in LEVELS:
+            if level == value:
+                return cls(level=level)
+        raise arguments.refusal("level", f"one of {', '.join(LEVELS)}")
+
+    @property
+    def patience(self) -> float:
+        return 0.0
+
+    def recipients(self, state: State) -> tuple[int, ...]:
+        return tuple(nr for nr, worker in state.workers.items() if worker.served_since is not None)
+
+    def ask(self, parts: Parts, handles: Sequence[WorkerHandle]) -> None:
+        parts.generations.change_log_level(self.level)
+        for handle in handles:
+            handle.order_log_level(Logger.LOG_LEVELS[self.level])
+
+    def answer(self, handles: Sequence[WorkerHandle], asked: Sequence[int]) -> Json:
+        return {"ok": True, "result": {"level": self.level, "workers": len(asked)}}
+
+
+def tell_level(parts: Parts, nr: int, generation: int) -> None:
+    """Called when a worker begins to serve: tells it the level that was set while it booted."""
+    level = parts.generations.log_level(generation)
+    if level is None:
+        return
+    for handle in parts.processes.find([nr]):
+        handle.order_log_level(Logger.LOG_LEVELS[level])
+
+
+class Running(Record):
+    inquiry: Inquiry
+    ticket: int
+    nrs: tuple[int, ...]
+    """The workers that were asked."""
+    deadline: float
+
+
+class Inquiries(Periodic):
+    """The inquiries under way."""
+
+    def __init__(self, parts: Parts, answer: Callable[[int, Json], None]) -> None:
+        self._parts = parts
+        self._answer = answer
+        """Sends the answer to the client that has this ticket."""
+        self._running: list[Running] = []
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def begin(self, inquiry: Inquiry, ticket: int, state: State, now: float) -> None:
+        """Asks the workers. Raises Refusal."""
+        inquiry.check(self._parts, self._running, now)
+        nrs = inquiry.recipients(state)
+        inquiry.ask(self._parts, self._parts.processes.find(nrs))
+        self._running.append(Running(inquiry, ticket, nrs, now + inquiry.patience))
+
+    def abandon(self, tickets: Collection[int]) -> None:
+        """Called when clients have left."""
+        for each in self._running:
+            if each.ticket in tickets and each.inquiry.abandon(self._parts.processes.find(each.nrs)):
+                self._running = [other for other in self._running if other is not each]
+
+    def due(self, state: State, now: float) -> float:
+        return min((now if self._is_over(each) else each.deadline for each in self._running), default=NEVER)
+
+    def run(self, state: State, now: float) -> Iterable[Event]:
+        due = [each for each in self._running if now >= each.deadline or self._is_over(each)]
+        self._running = [each for each in self._running if each not in due]
+        for each in due:
+            answer: Json = {"ok": False, "kind": "failed", "error": DEFECT}
+            with self._parts.processes.guard("A control request has no answer"):
+                # Read in any case: an order must not stay when its client has left.
+                answer = each.inquiry.answer(self._parts.processes.find(each.nrs), each.nrs)
+            self._answer(each.ticket, answer)
+        return ()
+
+    def _is_over(self, running: Running) -> bool:
+        """All workers that were asked have ended."""
+        return not self._parts.processes.find(running.nrs)
+
+
+def read_object(text: bytes) -> object | None:
+    """Reads what a worker has written: it may be anything, and who uses it checks what it needs."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _refused(sentence: str) -> Json:
+    return {"ok": False, "kind": "refused", "error": sentence}
+
+
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+DEFECT = "This is a defect of tricorn: the server's log says more."
+GONE = "There is no such worker any more, and the request has ended with it."
+ENDED = "No such request: it has ended."
+OVER = "It was told to end before, its application has answered already, or it is a WebSocket."
+NO_LIMIT = (
+    "The worker runs without request_timeout, and then none of its requests can be cancelled. "
+    "Set it, if need be to a day (86400)."
+)
+TOLD = (
+    "tricorn.RequestCancelled is raised in it when its Python runs again; C code that holds it up is not interrupted. "
+    "If it goes on, its client has a 504 in a second, unless the response has begun."
+)
+
+ALL: tuple[type[Inquiry], ...] = (Stacks, Profile, Cancel, SetLogLevel)

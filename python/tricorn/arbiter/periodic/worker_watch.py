@@ -1,0 +1,75 @@
+"""Watches what workers do not say: their memory, their pages; and whether the server that we replace still lives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tricorn.arbiter import memory
+from tricorn.arbiter.parts import Parts
+from tricorn.arbiter.periodic import Periodic
+from tricorn.arbiter.policy.events import Event, WorkerSeen
+from tricorn.arbiter.policy.state import NEVER, State
+from tricorn.arbiter.policy.worker import Worker
+from tricorn.unpatched import time
+
+SECOND = 1_000_000_000
+
+STUCK = 0.1
+"""Seconds between looks while a stuck worker is being replaced."""
+
+SILENT = 0.25
+"""Seconds between looks at a worker whose silence is doubted."""
+
+MEMORY = 2.0
+"""Seconds between looks at the memory of workers."""
+
+PARENT = 1.0
+"""Seconds between looks at the server that this one replaces."""
+
+
+class WorkerWatch(Periodic):
+    failure = "The pages of workers cannot be read"
+
+    def __init__(self, parts: Parts, now: float) -> None:
+        self._parts = parts
+        self._last = now
+
+    def due(self, state: State, now: float) -> float:
+        return self._last + self._pause(state)
+
+    def run(self, state: State, now: float) -> Iterator[Event]:
+        self._last = now
+        self._parts.upgrade.watch_parent()
+        if state.is_watched():
+            for worker in state.workers.values():
+                if worker.served_since is not None:
+                    seen = self._see(worker, state)
+                    if seen is not None:
+                        yield seen
+
+    def _pause(self, state: State) -> float:
+        pauses = [NEVER]
+        if self._parts.upgrade.parent is not None:
+            pauses.append(PARENT)
+        if state.has_stuck():
+            pauses.append(STUCK)
+        if state.has_silent():
+            pauses.append(SILENT)
+        if state.policy.max_worker_memory > 0:
+            pauses.append(MEMORY)
+        if state.policy.timeout > 0:
+            pauses.append(min(max(state.policy.timeout / 2, 1.0), 10.0))
+        return min(pauses)
+
+    def _see(self, worker: Worker, state: State) -> WorkerSeen | None:
+        handle = self._parts.processes.handles.get(worker.nr)
+        if handle is None:
+            return None
+        snapshot = handle.snapshot()
+        if snapshot is None:
+            return None
+        rss = memory.rss(handle.pid) if state.policy.max_worker_memory > 0 else None
+        figures = snapshot.figures
+        in_flight, queued = figures["in_flight"], figures["queued"]
+        silence = (time.monotonic_ns() - snapshot.heartbeat) / SECOND if in_flight else 0.0
+        return WorkerSeen(worker.nr, rss, in_flight, queued, silence, snapshot.heartbeat)
