@@ -110,8 +110,8 @@ METRICS = (
     Fault(
         "the_arbiter_notes",
         "the page has the last ten minutes, not only this moment",
-        f"{ARBITER}/loop.py",
-        "self._history.note(now)",
+        f"{ARBITER}/periodic/admin_pages.py",
+        "self._parts.processes.note(pages)",
         "pass",
         ("tests/integration/test_admin_page.py -k noted",),
     ),

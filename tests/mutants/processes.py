@@ -148,10 +148,10 @@ PROCESSES = (
     Fault(
         "pauses",
         "a wait that ends late is no time of the arbiter",
-        "python/tricorn/arbiter/own_time.py",
+        "python/tricorn/arbiter/clock.py",
         "took > timeout + LATE",
         "False",
-        ("tests/unit/arbiter/test_own_time.py",),
+        ("tests/unit/arbiter/test_clock.py",),
     ),
     Fault(
         "grown_workers",
@@ -276,10 +276,10 @@ PROCESSES = (
     Fault(
         "drain_quiet",
         "drain_delay ends early when no request comes",
-        f"{ARBITER}/quiet.py",
+        f"{ARBITER}/periodic/drain_watch.py",
         "now - self._since >= enough",
         "False",
-        (f"{UNIT}/test_quiet.py",),
+        (f"{UNIT}/periodic/test_drain_watch.py",),
     ),
     Fault(
         "late_newcomers_are_refused",
@@ -381,8 +381,8 @@ PROCESSES = (
     Fault(
         "orphaned_successor",
         "a successor notices that its parent has gone",
-        f"{ARBITER}/watcher.py",
-        "self._effects.upgrade.watch_parent()",
+        f"{ARBITER}/periodic/worker_watch.py",
+        "self._parts.upgrade.watch_parent()",
         "pass",
         ("tests/integration/test_signals.py", "tests/compat/test_signals.py"),
     ),

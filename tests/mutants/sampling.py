@@ -11,8 +11,8 @@ ROUTES = f"{SAMPLING}/routes.rs"
 PROFILE = f"{SAMPLING}/profile.rs"
 SAMPLER = f"{IO}/src/monitor/sampler"
 DOCTOR = "crates/tricorn-doctor"
-PENDING = "python/tricorn/arbiter/policy/pending.py"
-ASKED = "tests/unit/arbiter/policy/test_operator.py"
+INQUIRIES = "python/tricorn/arbiter/control/inquiries.py"
+ASKED = "tests/unit/arbiter/control/test_control_inquiries.py"
 IN_CLASSES = "tests/integration/test_slow_requests.py"
 PROFILED = "tests/integration/test_profile.py"
 ANALYSIS = "packages/tricorn-tools/tricorn_tools/doctor/slow/analysis.py"
@@ -232,17 +232,17 @@ SLOW_REQUESTS = (
     Fault(
         "one_profile_at_a_time",
         "another profile is refused while one is taken",
-        PENDING,
-        "if state.profile is not None:",
+        INQUIRIES,
+        "if isinstance(other.inquiry, Profile):",
         "if False:",
         (f"{ASKED} -k one_at_a_time",),
     ),
     Fault(
         "profile_of_a_client_that_left",
         "a profile ends with its client",
-        PENDING,
-        "if profile is None or profile.ticket not in tickets:",
-        "if True:",
+        INQUIRIES,
+        "handle.order_profile(0.0, 0, PROFILES)",
+        "pass",
         (f"{ASKED} -k client_that_leaves",),
     ),
     Fault(
