@@ -34,7 +34,7 @@ CARRIED: dict[str, tuple[str, ...]] = {
     "arbiter/certificates.py:check": (),
     "arbiter/certificates.py:make": ("config/tls.py:plan", "config/ciphers.py:served"),
     "arbiter/effects.py:Effects.perform": ("arbiter/generation.py:describe",),
-    "arbiter/effects.py:Effects._note_stall": ("arbiter/stalls/words.py:line", "arbiter/stalls/words.py:_head"),
+    "arbiter/effects.py:Effects._note_stall": ("arbiter/stalls/log_line.py:line", "arbiter/stalls/log_line.py:_head"),
     "arbiter/effects.py:Effects._reload": (
         "config/sizing.py:sentence",
         "config/config_file.py:find_default",
@@ -53,7 +53,7 @@ CARRIED: dict[str, tuple[str, ...]] = {
         "arbiter/gauges.py:_tell_of_requests",
     ),
     "arbiter/generation.py:_import_class": ("workers/foreign.py:notes",),
-    "arbiter/policy/notices.py:noticed": (),  # what a worker has said
+    "arbiter/policy/log_once.py:log_once": (),  # what a worker has said
     "arbiter/policy/booting.py:_size": ("config/sizing.py:sentence",),
     "arbiter/start.py:run": ("config/sizing.py:sentence",),
     "arbiter/start.py:_warn": ("workers/native.py:unknown_atoms", "workers/native.py:upload_warning"),

@@ -134,10 +134,10 @@ METRICS = (
     Fault(
         "kills_are_told",
         "a SIGKILL that the arbiter did not send is told apart",
-        f"{ARBITER}/policy/endings.py",
+        f"{ARBITER}/policy/exits.py",
         "status == -Signals.SIGKILL and sent is not Signals.SIGKILL",
         "False",
-        ("tests/unit/arbiter/policy/test_endings.py",),
+        ("tests/unit/arbiter/policy/test_exits.py",),
     ),
     Fault(
         "loops_wait",

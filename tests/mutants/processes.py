@@ -76,7 +76,7 @@ PROCESSES = (
     Fault(
         "deaths_are_forgotten",
         "an early death is forgotten after a minute",
-        f"{POLICY}/endings.py",
+        f"{POLICY}/exits.py",
         "now - backoff.last > FORGET",
         "False",
         (f"{UNIT}/policy",),
@@ -84,7 +84,7 @@ PROCESSES = (
     Fault(
         "deaths_back_off",
         "workers that die soon are started ever later",
-        f"{POLICY}/endings.py",
+        f"{POLICY}/exits.py",
         "0.0 if streak == 1",
         "0.0 if streak < 4",
         (f"{UNIT}/policy",),
@@ -92,7 +92,7 @@ PROCESSES = (
     Fault(
         "deaths_of_a_round",
         "siblings that die together count once",
-        f"{POLICY}/endings.py",
+        f"{POLICY}/exits.py",
         "worker.started < backoff.last",
         "False",
         (f"{UNIT}/policy",),
@@ -100,7 +100,7 @@ PROCESSES = (
     Fault(
         "what_it_was_serving",
         "the requests of a worker that died are named",
-        f"{POLICY}/endings.py",
+        f"{POLICY}/exits.py",
         "if serving and status:",
         "if False:",
         (f"{UNIT}/policy", "tests/integration/test_green_promises.py -k dead_worker"),

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tricorn.arbiter.facade import Server
     from tricorn.arbiter.generations import MakeApplication
+    from tricorn.arbiter.hook_api import Server
     from tricorn.config.load import Loaded, Sources
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tricorn import brought, workers
 from tricorn import log as logs
-from tricorn.arbiter import certificates, hooks, memory, reuse_port, sockets
+from tricorn.arbiter import certificates, hooks, reuse_port, sockets
 from tricorn.arbiter.certificates import Certificates
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.policy.commands import Level
@@ -85,7 +86,7 @@ class Generation:
     def prepare_forks(self) -> None:
         """Last of all, when hooks and the configuration have imported what they want: workers inherit what is here."""
         self.worker_class.survey()
-        memory.freeze()
+        _freeze()
 
     def page_count(self) -> int:
         """For twice the workers there can be: those that leave still have theirs while their successors boot."""
@@ -206,6 +207,22 @@ def discard(listeners: list[Listener]) -> None:
     for listener in listeners:
         listener.close()
         listener.remove_file()
+
+
+def _freeze() -> None:
+    """Takes what exists from the garbage collector, so that the workers' collectors do not write to its pages.
+
+    What the start has freed goes back to the kernel. After a reload what was frozen before is looked at once more: the
+    modules of the old configuration may be garbage by now.
+    """
+    from tricorn.workers import native
+
+    # `logging` asks this of a line's only argument. The first answer walks along all classes of mappings, and is kept.
+    isinstance(0, Mapping)
+    gc.unfreeze()
+    gc.collect()
+    native.trim_heap()
+    gc.freeze()
 
 
 def _preload(generation: Generation) -> None:

@@ -15,8 +15,8 @@ from tricorn.arbiter.parts import Parts
 from tricorn.arbiter.periodic import Deadlines, Periodic, Schedule
 from tricorn.arbiter.policy.commands import Answer, Command, Refuse
 from tricorn.arbiter.policy.decide import decide
-from tricorn.arbiter.policy.endings import cause_of
 from tricorn.arbiter.policy.events import ChildExited, Event, Resized, Signalled, Start, Told, Upgraded
+from tricorn.arbiter.policy.exits import cause_of
 from tricorn.arbiter.policy.state import NEVER, State
 from tricorn.arbiter.worker_handle import LAST_WORDS, READ_SIZE, TooTalkative, WorkerHandle
 from tricorn.unpatched import os, select, signal, time

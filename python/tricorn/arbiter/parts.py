@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from tricorn.arbiter.facade import Server
 from tricorn.arbiter.generation import Generation
 from tricorn.arbiter.generations import Generations
+from tricorn.arbiter.hook_api import Server
 from tricorn.arbiter.process_table import ProcessTable
 from tricorn.arbiter.upgrade import Upgrade
 from tricorn.metrics.scoreboard import Ledger

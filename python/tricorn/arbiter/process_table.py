@@ -15,9 +15,9 @@ from typing import NamedTuple
 from tricorn import workers
 from tricorn.arbiter import hooks, reuse_port
 from tricorn.arbiter.channel import SharedChannel
-from tricorn.arbiter.facade import Server
 from tricorn.arbiter.generation import Generation
 from tricorn.arbiter.guard import Guard
+from tricorn.arbiter.hook_api import Server
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.policy.commands import Spawn
 from tricorn.arbiter.policy.events import ChildExited, Spawned, SpawnFailed

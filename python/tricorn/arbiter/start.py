@@ -16,9 +16,9 @@ from tricorn.arbiter.control.dispatcher import Dispatcher
 from tricorn.arbiter.control.listener import ControlListener
 from tricorn.arbiter.effects import Effects, Finished
 from tricorn.arbiter.environment import Environment, raise_file_limit
-from tricorn.arbiter.facade import Server
 from tricorn.arbiter.generation import Generation, adapted, check, prepare
 from tricorn.arbiter.generations import Generations, MakeApplication
+from tricorn.arbiter.hook_api import Server
 from tricorn.arbiter.loop import SIGNALS, Loop, Wakeup
 from tricorn.arbiter.parts import Parts, Statistics
 from tricorn.arbiter.periodic import Periodic

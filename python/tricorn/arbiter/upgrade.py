@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from signal import Signals
 
 from tricorn.arbiter import reexec, reuse_port
-from tricorn.arbiter.facade import Server
 from tricorn.arbiter.generations import Generations
+from tricorn.arbiter.hook_api import Server
 from tricorn.arbiter.pidfile import Pidfiles
 from tricorn.errors import TricornError
 from tricorn.unpatched import os

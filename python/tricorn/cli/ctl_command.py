@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import Any
 
 from tricorn.cli import ctl_text
-from tricorn.cli.ctl_words import FORMS, LS, Asking, Usage, asks_for_help, explanation, parse
+from tricorn.cli.ctl_syntax import FORMS, LS, Asking, Usage, asks_for_help, explanation, parse
 from tricorn.control import client
 from tricorn.control.client import Control, ControlError, NoAnswer, NoServer, Refused
 

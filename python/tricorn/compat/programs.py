@@ -15,7 +15,7 @@ from tricorn.errors import ConfigError, TricornError
 from tricorn.workers.application import Application
 
 if TYPE_CHECKING:
-    from tricorn.arbiter.facade import Server
+    from tricorn.arbiter.hook_api import Server
 
 
 class Front(Protocol):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tricorn.arbiter import memory
 from tricorn.arbiter.parts import Parts
 from tricorn.arbiter.periodic import Periodic
 from tricorn.arbiter.policy.events import Event, WorkerSeen
 from tricorn.arbiter.policy.state import NEVER, State
 from tricorn.arbiter.policy.worker import Worker
-from tricorn.unpatched import time
+from tricorn.unpatched import os, time
 
 SECOND = 1_000_000_000
 
@@ -68,8 +67,23 @@ class WorkerWatch(Periodic):
         snapshot = handle.snapshot()
         if snapshot is None:
             return None
-        rss = memory.rss(handle.pid) if state.policy.max_worker_memory > 0 else None
+        memory = rss(handle.pid) if state.policy.max_worker_memory > 0 else None
         figures = snapshot.figures
         in_flight, queued = figures["in_flight"], figures["queued"]
         silence = (time.monotonic_ns() - snapshot.heartbeat) / SECOND if in_flight else 0.0
-        return WorkerSeen(worker.nr, rss, in_flight, queued, silence, snapshot.heartbeat)
+        return WorkerSeen(worker.nr, memory, in_flight, queued, silence, snapshot.heartbeat)
+
+
+def rss(pid: int) -> int | None:
+    """Returns the resident set in bytes, pages shared with other processes included; None when it is not known."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as stream:
+            fields = stream.read().split()
+    except OSError:
+        return None
+    # size, resident, shared … in pages. A zombie has none of them, which is no measurement.
+    pages = int(fields[1]) if len(fields) > 1 else 0
+    return pages * _PAGE_SIZE or None
+
+
+_PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")

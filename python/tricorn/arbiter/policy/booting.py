@@ -6,7 +6,7 @@ from signal import Signals
 
 from tricorn.arbiter.policy import leaving, signals
 from tricorn.arbiter.policy.commands import AskForStack, Command, Log, Notify, Send, ServiceState
-from tricorn.arbiter.policy.endings import BACKOFF_FIRST
+from tricorn.arbiter.policy.exits import BACKOFF_FIRST
 from tricorn.arbiter.policy.state import Backoff, Decision, State
 from tricorn.arbiter.policy.worker import Booting, Leaving, Serving, Worker
 from tricorn.record import replace

@@ -7,9 +7,9 @@ from signal import Signals
 from tricorn.arbiter.policy import (
     booting,
     control_requests,
-    endings,
+    exits,
     leaving,
-    notices,
+    log_once,
     program_requests,
     reloading,
     retiring,
@@ -18,9 +18,8 @@ from tricorn.arbiter.policy import (
 from tricorn.arbiter.policy.commands import Command, Exit, Log, LogReady, Order, Spawn
 from tricorn.arbiter.policy.events import (
     ChildExited,
-    Dismissed,
-    Enlarged,
     Event,
+    KillRequested,
     Prepared,
     Quiet,
     Reloaded,
@@ -30,6 +29,7 @@ from tricorn.arbiter.policy.events import (
     Signalled,
     Spawned,
     SpawnFailed,
+    SpawnRequested,
     Start,
     Tick,
     Told,
@@ -62,11 +62,11 @@ def decide(state: State, event: Event, now: float) -> Decision:  # noqa: C901  #
             decision = signals.signalled(state, signal, now)
         case Resized(target):
             decision = signals.resize(state, target)
-        case Enlarged():
-            decision = program_requests.enlarged(state)
-        case Dismissed(pid, sent):
+        case SpawnRequested():
+            decision = program_requests.spawn(state)
+        case KillRequested(pid, sent):
             found = next((worker for worker in state.workers.values() if worker.pid == pid), None)
-            decision = (state, []) if found is None else program_requests.dismissed(state, found, sent, now)
+            decision = (state, []) if found is None else program_requests.kill(state, found, sent, now)
         case Prepared():
             decision = reloading.prepared(state, event)
         case Reloaded():
@@ -83,7 +83,7 @@ def decide(state: State, event: Event, now: float) -> Decision:  # noqa: C901  #
             decision = _of_worker(state, state.workers[event.nr], event, now)
         case _:
             decision = state, []  # news of a worker that is already gone
-    return _settle(*decision, now)
+    return _reconcile(*decision, now)
 
 
 def _of_worker(state: State, worker: Worker, event: Event, now: float) -> Decision:
@@ -92,13 +92,13 @@ def _of_worker(state: State, worker: Worker, event: Event, now: float) -> Decisi
             orders: list[Command] = [Order((worker.nr,), not_ready=True)] if state.is_unready else []
             return state.with_worker(replace(worker, pid=pid, jitter=jitter)), orders
         case SpawnFailed(_, reason):
-            return endings.not_started(state, worker, reason, now)
+            return exits.not_started(state, worker, reason, now)
         case Told(_, message):
             return _told(state, worker, message, now)
         case WorkerSeen():
             return retiring.seen(state, worker, event, now)
         case ChildExited(_, status, serving):
-            return endings.exited(state, worker, status, serving, now)
+            return exits.exited(state, worker, status, serving, now)
     return state, []
 
 
@@ -119,7 +119,7 @@ def _told(state: State, worker: Worker, message: Message, now: float) -> Decisio
         case Changed(path):
             return reloading.code_changed(state, worker, path)
         case Notice():
-            return notices.noticed(state, worker, message, now)
+            return log_once.log_once(state, worker, message, now)
         case Stall() | Libraries():
             return state, []  # the loop and the handle keep them; they decide nothing
 
@@ -149,13 +149,13 @@ def _deadline(state: State, worker: Worker, now: float) -> Decision:
             return state, []  # it has none
 
 
-def _settle(state: State, commands: list[Command], now: float) -> Decision:
+def _reconcile(state: State, commands: list[Command], now: float) -> Decision:
     """After every event: too few workers, too many, some that can go, or none left to wait for."""
     if state.stopping is not None:
         return (state, commands) if state.workers else _finish(state, state.stopping, commands)
-    state, more = reloading.settle(state, now)
+    state, more = reloading.finish_trial(state, now)
     commands += more
-    state = retiring.grant(state)
+    state = retiring.admit_retirements(state)
     for generation, target in state.wanted():
         while state.missing(generation, target) > 0 and now >= state.backoff.until:
             worker = Worker(state.next_nr, generation, started=now)
@@ -164,7 +164,7 @@ def _settle(state: State, commands: list[Command], now: float) -> Decision:
         for worker in state.surplus(generation, target):
             state, told = leaving.leave(state, worker.because("scale"), Signals.SIGTERM, now)
             commands += told
-    state, more = retiring.dismiss(state, now)
+    state, more = retiring.stop_replaced(state, now)
     commands += more
     is_new = state.complete != state.generation and state.trial is None and not state.stand_in
     serves = 0 < state.target <= state.serving(state.generation)

@@ -26,11 +26,11 @@ class Resized(Record):
     workers: int
 
 
-class Enlarged(Record):
+class SpawnRequested(Record):
     """A program's own arbiter starts one more worker."""
 
 
-class Dismissed(Record):
+class KillRequested(Record):
     """A program's own arbiter tells a worker to go."""
 
     pid: int
@@ -147,8 +147,8 @@ Event = (
     Start
     | Signalled
     | Resized
-    | Enlarged
-    | Dismissed
+    | SpawnRequested
+    | KillRequested
     | Spawned
     | SpawnFailed
     | Told

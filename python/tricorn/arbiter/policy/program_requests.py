@@ -11,8 +11,8 @@ from tricorn.arbiter.policy.worker import Retiring, Serving, Worker
 from tricorn.record import replace
 
 
-def enlarged(state: State) -> Decision:
-    """One more than are wanted, until one is dismissed."""
+def spawn(state: State) -> Decision:
+    """One more than are wanted, until one is told to go."""
     if state.stopping is not None or state.trial is not None:
         return state, []
     if state.wanted_now >= state.policy.max_workers:
@@ -20,7 +20,7 @@ def enlarged(state: State) -> Decision:
     return replace(state, extra=state.extra + 1), []
 
 
-def dismissed(state: State, worker: Worker, signal: Signals, now: float) -> Decision:
+def kill(state: State, worker: Worker, signal: Signals, now: float) -> Decision:
     """By TERM it goes when the others are as many as are wanted; by another signal at once."""
     if state.stopping is not None:
         return leaving.leave(state, worker, signal, now)

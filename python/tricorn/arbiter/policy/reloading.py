@@ -101,7 +101,7 @@ def roll_back(state: State, reason: str, now: float) -> Decision:
     return _steady(state, commands)
 
 
-def settle(state: State, now: float) -> Decision:
+def finish_trial(state: State, now: float) -> Decision:
     """Once all of the new generation serve, the old one is told to go."""
     trial = state.trial
     if trial is None or state.serving(state.generation) < state.target:

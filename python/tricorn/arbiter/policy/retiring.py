@@ -36,7 +36,7 @@ def ask_to_retire(state: State, worker: Worker, reason: str, cause: Cause) -> St
     return state.with_worker(replace(worker, phase=replace(worker.phase, retire_reason=reason)).because(cause))
 
 
-def grant(state: State) -> State:
+def admit_retirements(state: State) -> State:
     """Gives a turn to those that have a reason. During a trial all are about to be replaced anyway."""
     if state.trial is not None or state.drain_at is not None:
         return state
@@ -56,7 +56,7 @@ def _has_turn(phase: Phase) -> bool:
     return (isinstance(phase, Retiring) or (isinstance(phase, Leaving) and phase.replaced)) and not phase.stuck
 
 
-def dismiss(state: State, now: float) -> Decision:
+def stop_replaced(state: State, now: float) -> Decision:
     """Those whose successors serve may leave."""
     commands: list[Command] = []
     waiting = [(worker, worker.phase) for worker in state.workers.values() if isinstance(worker.phase, Retiring)]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from tricorn.arbiter.stalls.advice import WAITS, cure_of
-from tricorn.arbiter.stalls.words import Sums, line, sentence_of
+from tricorn.arbiter.stalls.log_line import Sums, line, sentence_of
 from tricorn.record import Record
 from tricorn.workers.stall import Stall
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from signal import Signals
 from typing import Any, ClassVar, NoReturn
 
-from tricorn.arbiter.facade import Server
-from tricorn.arbiter.policy.events import Dismissed, Enlarged, Event, Signalled
+from tricorn.arbiter.hook_api import Server
+from tricorn.arbiter.policy.events import Event, KillRequested, Signalled, SpawnRequested
 from tricorn.compat import programs
 from tricorn.compat.absent import refuse
 from tricorn.errors import ConfigError, ExitCode
@@ -68,11 +68,11 @@ class Arbiter(Server):
 
     def spawn_worker(self) -> None:
         """One more than `num_workers`, until `kill_worker` is called."""
-        self._tell(Enlarged())
+        self._tell(SpawnRequested())
 
     def kill_worker(self, pid: int, sig: int) -> None:
         """TERM: the worker finishes its requests and goes, as soon as `num_workers` others serve."""
-        self._tell(Dismissed(pid, Signals(sig)))
+        self._tell(KillRequested(pid, Signals(sig)))
 
     def _tell(self, event: Event) -> None:
         self._post(event)

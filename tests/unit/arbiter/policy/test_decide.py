@@ -18,8 +18,8 @@ from tricorn.arbiter.policy.commands import (
     WorkersChanged,
 )
 from tricorn.arbiter.policy.decide import decide
-from tricorn.arbiter.policy.endings import BACKOFF_FIRST, BACKOFF_MOST, FORGET, STEADY
 from tricorn.arbiter.policy.events import ChildExited, Resized, SpawnFailed, Start, Told, Upgraded
+from tricorn.arbiter.policy.exits import BACKOFF_FIRST, BACKOFF_MOST, FORGET, STEADY
 from tricorn.arbiter.policy.leaving import QUIT_PATIENCE
 from tricorn.arbiter.policy.state import NEVER
 from tricorn.arbiter.policy.worker import Booting

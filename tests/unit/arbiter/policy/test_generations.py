@@ -14,8 +14,8 @@ from tricorn.arbiter.policy.commands import (
     ServiceState,
     Spawn,
 )
-from tricorn.arbiter.policy.endings import BACKOFF_FIRST
 from tricorn.arbiter.policy.events import ChildExited, Quiet, ReloadFailed, Spawned, Start, Told
+from tricorn.arbiter.policy.exits import BACKOFF_FIRST
 from tricorn.workers.messages import BootFailed, Changed, Parted, Ready
 
 from tests.unit.arbiter.policy.support import arbiter, exits, quiet, running, sends, spawned, texts

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from tricorn.arbiter.memory import rss
+from tricorn.arbiter.periodic.worker_watch import rss
 
 from tests.harness import until
 

@@ -11,7 +11,7 @@ from tricorn.record import replace
 from tricorn.workers.messages import Notice
 
 
-def noticed(state: State, worker: Worker, notice: Notice, now: float) -> Decision:
+def log_once(state: State, worker: Worker, notice: Notice, now: float) -> Decision:
     """A text is logged once for each generation. Of texts with the same subject one is logged per `PAUSE`."""
     key = worker.generation, notice.subject or notice.text
     last = state.notices.get(key)

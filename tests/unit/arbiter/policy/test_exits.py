@@ -5,8 +5,8 @@ from __future__ import annotations
 from signal import SIGABRT, SIGKILL, SIGQUIT, SIGSEGV, SIGTERM, Signals
 
 import pytest
-from tricorn.arbiter.policy.endings import cause_of
-from tricorn.arbiter.policy.events import ChildExited, Dismissed, Event, Told, WorkerSeen
+from tricorn.arbiter.policy.events import ChildExited, Event, KillRequested, Told, WorkerSeen
+from tricorn.arbiter.policy.exits import cause_of
 from tricorn.arbiter.policy.worker import Cause
 from tricorn.workers.messages import BootFailed, Ready, Retire, Stuck
 
@@ -96,7 +96,7 @@ def test_fewer_are_wanted() -> None:
 
 def test_the_program_has_told_it_to_go() -> None:
     it = running(2)
-    it.feel(Dismissed(101, Signals.SIGQUIT))
+    it.feel(KillRequested(101, Signals.SIGQUIT))
     assert ends(it, 1, -SIGQUIT) == "asked"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tricorn.arbiter.policy.events import ChildExited, Told
-from tricorn.arbiter.policy.notices import PAUSE
+from tricorn.arbiter.policy.log_once import PAUSE
 from tricorn.workers.messages import Notice, Ready
 
 from tests.unit.arbiter.policy.support import running, texts

@@ -11,7 +11,7 @@ from tricorn.arbiter.control.inquiries import Cancel, SetLogLevel
 from tricorn.arbiter.policy.arguments import Arguments
 from tricorn.arbiter.policy.events import ControlRequest
 from tricorn.cli import ctl_text
-from tricorn.cli.ctl_words import FORMS, Asking, Usage, asks_for_help, explanation, parse
+from tricorn.cli.ctl_syntax import FORMS, Asking, Usage, asks_for_help, explanation, parse
 
 
 def understood(asking: Asking) -> Meaning:
