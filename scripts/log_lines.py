@@ -34,7 +34,7 @@ CARRIED: dict[str, tuple[str, ...]] = {
     "arbiter/certificates.py:check": (),
     "arbiter/certificates.py:make": ("config/tls.py:plan", "config/ciphers.py:served"),
     "arbiter/effects.py:Effects.perform": ("arbiter/generation.py:describe",),
-    "arbiter/effects.py:Effects._note_stall": ("arbiter/stalls/log_line.py:line", "arbiter/stalls/log_line.py:_head"),
+    "arbiter/loop.py:Loop._note_stall": ("arbiter/stalls/log_line.py:line", "arbiter/stalls/log_line.py:_head"),
     "arbiter/effects.py:Effects._reload": (
         "config/sizing.py:sentence",
         "config/config_file.py:find_default",
@@ -47,10 +47,10 @@ CARRIED: dict[str, tuple[str, ...]] = {
         "metrics/application.py:_remove_broken",
     ),
     "arbiter/generation.py:_preload": ("workers/boot_failure.py:sentence",),
-    "arbiter/gauges.py:Gauges._tell": (
-        "arbiter/gauges.py:count_workers",
-        "arbiter/gauges.py:look",
-        "arbiter/gauges.py:_tell_of_requests",
+    "arbiter/periodic/statsd_gauges.py:send": (
+        "arbiter/periodic/statsd_gauges.py:run",
+        "arbiter/periodic/statsd_gauges.py:_send_backlog",
+        "arbiter/periodic/statsd_gauges.py:_send_requests",
     ),
     "arbiter/generation.py:_import_class": ("workers/foreign.py:notes",),
     "arbiter/policy/log_once.py:log_once": (),  # what a worker has said
@@ -94,9 +94,9 @@ CARRIED: dict[str, tuple[str, ...]] = {
 """Calls whose text is made elsewhere: `file:function` of the call, and those of the functions that make the text."""
 
 MADE_AT = {
-    "arbiter/gauges.py:count_workers": "debug",
-    "arbiter/gauges.py:look": "debug",
-    "arbiter/gauges.py:_tell_of_requests": "debug",
+    "arbiter/periodic/statsd_gauges.py:run": "debug",
+    "arbiter/periodic/statsd_gauges.py:_send_backlog": "debug",
+    "arbiter/periodic/statsd_gauges.py:_send_requests": "debug",
     "arbiter/generation.py:describe": "info",
     "config/tls.py:encrypted": "ConfigError",
     "gateway/app_loader.py:_not_found": "AppImportError",

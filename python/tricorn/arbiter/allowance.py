@@ -1,4 +1,4 @@
-"""How much a worker may send to the arbiter, so that no worker takes all of its time."""
+"""A limit for what a worker may send to the arbiter, so that no worker takes all of its time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ BURST = 16 << 20
 RATE = 1 << 20
 """Bytes per second."""
 MESSAGE = 200
-"""What a message counts besides its bytes: its decoding and its effects cost more than reading a few bytes."""
+"""Bytes that a message counts besides its own: decoding it costs more than reading a few bytes."""
 
 
 class Allowance:

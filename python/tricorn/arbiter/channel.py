@@ -1,4 +1,4 @@
-"""What the workers have in shared: the channel in which connections go from one to another, and a page they all write.
+"""Shared by all workers: the channel in which connections go from one to another, and a page they all write.
 
     sender ──▶ messages of the workers' cores, each with the connection it is about (SCM_RIGHTS) ──▶ receiver
     bell       an eventfd that wakes workers which wait until the channel can take more
@@ -21,7 +21,7 @@ SEND_BUFFER = 4 << 20
 """Asked for; the system cuts it to net.core.wmem_max."""
 
 MOST_DESCRIPTORS = 16
-"""In one message: the client's connection comes first, what is kept on disk of the request after it."""
+"""Descriptors in one message: the client's connection, and then what is kept on disk of the request."""
 
 FLAGS = getattr(socket, "MSG_CMSG_CLOEXEC", 0) | socket.MSG_DONTWAIT
 
@@ -35,7 +35,7 @@ class Channel:
     bell: int
 
     def hand_over(self) -> tuple[int, int, int]:
-        """In a worker: the descriptors, which the caller owns from now on."""
+        """Called in a worker: returns the descriptors, which the caller owns from now on."""
         bell, self.bell = self.bell, -1
         return self.receiver.detach(), self.sender.detach(), bell
 
@@ -68,7 +68,7 @@ class SharedChannel:
     """Made by the arbiter for its whole life."""
 
     channel: Channel | None
-    """None where the system has no such sockets: every request is served by the worker that has its connection."""
+    """Absent where the system has no such sockets: every request is served by the worker that has its connection."""
     group_memory: Memory = field(default_factory=lambda: Memory("tricorn-group", GROUP_BYTES))
     ledger_memory: Memory = field(default_factory=lambda: Memory("tricorn-ledger", LEDGER_BYTES))
 
@@ -78,17 +78,17 @@ class SharedChannel:
 
     @property
     def ledger(self) -> memoryview:
-        """What workers that are gone have counted. The arbiter writes it."""
+        """Counts of workers that are gone. The arbiter writes them."""
         return self.ledger_memory.view
 
     def release(self) -> None:
-        """In a worker: the memory stays, and what others would read it with does not."""
+        """Called in a worker: closes the descriptors of the memory, which stays mapped."""
         self.group_memory.release()
         self.ledger_memory.release()
 
 
 def open_channel() -> Channel | None:
-    """None where this is not possible, which is everywhere but on Linux."""
+    """Returns None where this is not possible, which is everywhere but on Linux."""
     if not (hasattr(os, "eventfd") and hasattr(socket, "SOCK_SEQPACKET")):
         return None
     ends: list[socket.socket] = []

@@ -172,6 +172,11 @@ class Effects:
             log.warning("%s", warning)
         if configuration and generation.config.sizing is not None:
             log.info("%s", generation.config.sizing.sentence)
+        if generation.config.preload_app:
+            log.warning(
+                "With preload_app the application's code is loaded once: the new workers run the code of before. "
+                "USR2 or a restart loads new code."
+            )
         self.events.appendleft(Prepared(number, generation.policy, configuration))
 
     def _run_reload_hooks(self, command: RunReloadHooks) -> None:

@@ -1,4 +1,4 @@
-"""What the process is given before anything is loaded: variables, directory, import path, descriptors."""
+"""The environment in which everything is loaded: variables, directory, import path, descriptors."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ MOST_FILES = 65_536
 
 @dataclass(slots=True, eq=False, repr=False)
 class Environment:
-    """What a configuration puts into the process, so that the next one can take it out again."""
+    """Changes that a configuration makes to the process, so that the next one can undo them."""
 
     cwd: str = field(default_factory=os.getcwd)
-    """Where the server was started; relative paths of the configuration begin there."""
+    """The directory of the start; relative paths of the configuration begin there."""
     _variables: dict[str, str | None] = field(default_factory=dict)
-    """What the variables of `raw_env` were before."""
+    """The variables of `raw_env` as they were before."""
     _paths: list[str] = field(default_factory=list)
 
     def enter(self, config: Config) -> None:
@@ -39,7 +39,7 @@ class Environment:
                 self._paths.append(path)
 
     def _read_files(self, config: Config, directory: str) -> dict[str, str]:
-        """What the files of `env_file` set, but for variables that are there without us."""
+        """Reads the variables of `env_file`, but for those that are set already."""
         if not config.env_file:
             return {}
         before = {key: value for key, value in os.environ.items() if key not in self._variables}

@@ -34,20 +34,20 @@ from tricorn.workers.base import Worker
 class Generation:
     config: Config
     worker_class: type[Worker]
-    """That of `auto` if the application is not loaded here."""
+    """`AutoWorker` if the class is `auto` and the application is not loaded here."""
     log: Logger
     app: Application
     reason: str = ""
-    """Why it is that class, if it was chosen by `auto`."""
+    """The reason for the class, if `auto` has chosen it."""
     files: tuple[str, ...] = ()
-    """From which settings were read, the weakest first."""
+    """Configuration files, the weakest first."""
     began: float = field(default_factory=time.monotonic)
-    """When its preparation did."""
+    """The time when its preparation began."""
     listeners: list[Listener] = field(default_factory=list)
     admin: list[Listener] = field(default_factory=list)
     pages: Pages | None = None
     certificates: Certificates | None = None
-    """None: there are none, and all is in the clear."""
+    """Absent if nothing speaks TLS."""
     log_level: Level | None = None
     """Set over the control socket, for the workers of this generation."""
 
@@ -89,7 +89,7 @@ class Generation:
         _freeze()
 
     def page_count(self) -> int:
-        """For twice the workers there can be: those that leave still have theirs while their successors boot."""
+        """Returns pages for twice the workers: those that leave still have theirs while their successors boot."""
         return 2 * self.policy.max_workers
 
     def page_bytes(self) -> int:
@@ -101,7 +101,7 @@ class Generation:
         title.set_title(f"{self.config.title_prefix}: {role} [{self.config.proc_name or self.app.app_uri}]")
 
     def describe(self, workers: int, kind: str = "") -> str:
-        """For the log, when all of its workers serve; `kind` is the class that `auto` became in them."""
+        """Makes the line of the log when all of its workers serve; `kind` is the class that `auto` became in them."""
         alias = kind if self.worker_class.alias == AUTO else self.worker_class.alias
         alias += " " if alias else ""
         noun, verb = ("worker", "serves") if workers == 1 else ("workers", "serve")
@@ -120,11 +120,11 @@ class Generation:
 
 
 OWN_MODULES = "python:tricorn."
-"""How the name of a configuration begins that belongs to tricorn itself."""
+"""Prefix of configurations that belong to tricorn itself."""
 
 
 def check(config: Config) -> None:
-    """What only the arbiter, the workers and the core can judge. Raises ConfigError; touches nothing."""
+    """Checks what only the arbiter, the workers and the core can judge. Raises ConfigError; touches nothing."""
     if not workers.is_foreign(config.worker_class):  # else it is imported in the environment of the configuration
         workers.loop_of(workers.choose(config.worker_class, config.threads), config)
     tls.check(config)
@@ -139,7 +139,7 @@ def check(config: Config) -> None:
 
 
 def adapted(loaded: Loaded) -> Loaded:
-    """With what a worker class of the user's says of settings; in the environment of the configuration."""
+    """Lets a worker class of the user's change settings; in the environment of the configuration."""
     config = workers.adapted(loaded.config)
     return loaded if config is loaded.config else replace(loaded, config=config)
 
@@ -163,7 +163,7 @@ def prepare(loaded: Loaded, log: Logger, app: Application) -> Generation:
 
 
 def _import_class(worker_class: type[Worker], config: Config, log: Logger) -> None:
-    """Before the fork, so that workers share the pages of the class."""
+    """Imports the class before the fork, so that workers share its pages."""
     worker_class.setup()
     worker_class.check_config(config, log)
     worker_class.import_shared(config)

@@ -23,13 +23,7 @@ from tricorn.unpatched import time
 from tricorn.workers.application import Application
 
 MakeApplication = Callable[[Config], Application]
-"""Of a generation with this configuration."""
-
-
-PRELOADED = (
-    "With preload_app the application's code is loaded once: the new workers run the code of before. "
-    "USR2 or a restart loads new code."
-)
+"""Makes the application of a generation with this configuration."""
 
 
 class Generations:
@@ -44,7 +38,7 @@ class Generations:
         self._all = {1: first}
         self._last = 1
         self.current = first
-        """What is in force: of the newest generation that was not rolled back."""
+        """The newest generation that was not rolled back."""
         self.inherits = False
         """The listeners came from outside, and `bind` is not used."""
         self.tickets = Tickets()
@@ -57,16 +51,16 @@ class Generations:
         return sockets.beyond(self.all_listeners(), generation.all_listeners())
 
     def all_listeners(self) -> list[Listener]:
-        """Of all generations."""
+        """Lists the listeners of all generations."""
         return [each for generation in self._all.values() for each in generation.all_listeners()]
 
     def certificates(self) -> dict[Certificates, Logger]:
-        """Of all generations, each once, and where to tell of them."""
+        """Returns the certificates of all generations, each once, with the log for them."""
         found = {each.certificates: each.log for each in self._all.values()}
         return {each: log for each, log in found.items() if each is not None}
 
     def release_memory(self) -> None:
-        """In a worker, which does not hand them out."""
+        """Called in a worker, which does not hand the pages out."""
         for generation in self._all.values():
             if generation.pages is not None:
                 generation.pages.memory.release()
@@ -82,8 +76,6 @@ class Generations:
             new, warnings = self._from(loaded, old), loaded.warnings
         else:
             new, warnings = replace(old, app=self._application(old.config, old), began=time.monotonic()), ()
-        if new.config.preload_app:
-            warnings = (*warnings, PRELOADED)
         self._last += 1
         self._all[self._last] = new
         self.current = new

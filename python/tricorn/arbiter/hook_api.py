@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 class Server:
-    """What hooks get as `server`. Hooks may keep things of their own on it."""
+    """The `server` that hooks get. Hooks may keep things of their own on it."""
 
     _generation: Generation
     pid: int | None = None
-    """Of the arbiter; known from `on_starting` on."""
+    """The pid of the arbiter; known from `on_starting` on."""
     worker_age = 0
-    """How many workers have been started."""
+    """Number of workers that have been started."""
     is_managing = False
     """`manage_workers` is to be called once a second."""
     _asked: int | None = None
-    """What a hook has set `num_workers` to, until the arbiter looks."""
+    """The `num_workers` that a hook has set, until the arbiter takes it."""
 
     def __init__(self, generation: Generation) -> None:
         self.begin(generation)
@@ -59,12 +59,12 @@ class Server:
         """gunicorn's: the policy does it."""
 
     def adopt(self, generation: Generation) -> None:
-        """From now on this generation's configuration is the server's."""
+        """Takes over the configuration of this generation."""
         self._generation = generation
 
     @property
     def num_workers(self) -> int:
-        """How many workers are wanted. A hook, or a thread of one, may set it, with the effect of TTIN and TTOU."""
+        """The number of workers wanted. A hook, or a thread of one, may set it, with the effect of TTIN and TTOU."""
         asked = self._asked  # read once: the arbiter may take it meanwhile
         return self._num_workers if asked is None else asked
 
@@ -85,11 +85,11 @@ class Server:
         return asked
 
     def reload(self) -> None:
-        """As HUP."""
+        """Reloads, as HUP does."""
         self._signal(Signals.SIGHUP)
 
     def stop(self, graceful: bool = True) -> None:
-        """As TERM, or QUIT: the server ends."""
+        """Ends the server, as TERM or QUIT does."""
         self._signal(Signals.SIGTERM if graceful else Signals.SIGQUIT)
 
     def kill_workers(self, sig: int) -> None:
@@ -101,7 +101,7 @@ class Server:
             os.kill(pid, sig)
 
     def _signal(self, signal: Signals) -> None:
-        """To the arbiter, from a hook of it, from a thread, or from a worker."""
+        """Sends a signal to the arbiter, from a hook of it, from a thread, or from a worker."""
         os.kill(self.pid or os.getpid(), signal)
 
     @property

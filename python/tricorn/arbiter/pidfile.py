@@ -20,7 +20,7 @@ class Pidfile:
         self.path = path
         self._mode = MODE & ~umask
         self.pid: int | None = None
-        """What we wrote; None before `create`."""
+        """The text that we wrote; None before `create`."""
         # Absolute, since the directory may change before the end.
         self._file = os.path.abspath(path)
 

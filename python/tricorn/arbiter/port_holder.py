@@ -1,4 +1,4 @@
-"""Which process listens on a TCP port: proc(5), as far as this user may look."""
+"""Finds the process that listens on a TCP port: proc(5), as far as this user may look."""
 
 from __future__ import annotations
 

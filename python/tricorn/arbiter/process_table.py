@@ -65,14 +65,14 @@ class Files(NamedTuple):
 class ProcessTable:
     server: Server
     signals: Sequence[Signals]
-    """What the arbiter handles, and a new worker must not inherit."""
+    """Signals that the arbiter handles: a new worker must not inherit the handlers."""
     private: list[int]
     """Descriptors that are the arbiter's alone."""
     shared: SharedChannel
     release: Callable[[], object] = lambda: None
-    """In a worker: closes what else only the arbiter is to hold."""
+    """Called in a worker: closes the arbiter's other descriptors."""
     app_metrics: AppMetrics | None = None
-    """Where the application's own metrics are kept."""
+    """The files of the application's own metrics."""
     life: int = field(init=False)
     """The read end of a pipe that only the arbiter holds open."""
     ledger: Ledger = field(init=False)
@@ -90,7 +90,7 @@ class ProcessTable:
         self.ledger.begin()
 
     def workers(self) -> dict[int, Worker]:
-        """As hooks see them: by pid."""
+        """Returns the workers by pid, as hooks see them."""
         return {handle.pid: handle.worker for handle in list(self.handles.values())}  # a thread may ask
 
     def find(self, nrs: Iterable[int]) -> list[WorkerHandle]:
@@ -100,7 +100,7 @@ class ProcessTable:
     def spawn(
         self, command: Spawn, generation: Generation, others: Iterable[Listener]
     ) -> Worker | Spawned | SpawnFailed:
-        """In the new process: the worker it is to be. In this one: what happened.
+        """Forks. Returns in the new process the worker it is to be, in this one what happened.
 
         `others` are listeners of other generations, which this worker must not hold open.
         """
@@ -183,7 +183,7 @@ class ProcessTable:
         return next(slot for slot in itertools.count(1) if slot not in taken)
 
     def _after_fork(self, worker: Worker, generation: Generation, messages: int, files: Files) -> None:
-        """In the child: closes what is the arbiter's, takes what is the worker's."""
+        """Called in the child: closes what is the arbiter's, takes what is the worker's."""
         for handle in self.handles.values():
             handle.forget()
         files = files.of_worker()
@@ -212,7 +212,7 @@ class ProcessTable:
         )
 
     def _share_channel(self, worker: Worker) -> tuple[int, int, int] | None:
-        """In the child: its descriptors of the channel, which are closed if it has no use for them."""
+        """Called in the child: returns its descriptors of the channel, or closes them if it has no use for them."""
         channel = self.shared.channel
         if channel is None:
             return None
@@ -266,7 +266,7 @@ class ProcessTable:
 
 @contextmanager
 def only_worker(messages: int) -> Iterator[None]:
-    """In a new worker: ends the process on any exception, and tells the arbiter why.
+    """Ends a new worker's process on any exception, and tells the arbiter why.
 
     Further up the stack is the arbiter's loop, whose clean-up would remove the files of the running server.
     """

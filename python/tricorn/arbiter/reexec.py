@@ -34,7 +34,7 @@ class Command(Record):
 
     executable: str
     args: tuple[str, ...]
-    """With the name of the program as the first one."""
+    """The arguments, with the name of the program as the first one."""
     cwd: str
     environ: Mapping[str, str]
     repeatable: bool = True
@@ -42,7 +42,7 @@ class Command(Record):
 
 
 class Handover(Record):
-    """What a successor gets."""
+    """The inheritance of a successor."""
 
     pid: int
     """The predecessor's."""
@@ -102,7 +102,7 @@ def start(
 
 
 def inherited(environ: MutableMapping[str, str]) -> Handover | None:
-    """In a successor: what it got. None: this process has no predecessor.
+    """Reads what a successor has got. None: this process has no predecessor.
 
     The variables are removed: they are for this process and no child. ConfigError when they are not what `start`
     writes.
@@ -132,7 +132,7 @@ def _in_memory(secrets: bytes) -> int | None:
 
 
 def _read_memory(number: str) -> bytes:
-    """What `_in_memory` has written. Closes it. ValueError if that is no number."""
+    """Reads what `_in_memory` has written, and closes it. ValueError if that is no number."""
     if not number:
         return b""
     descriptor = int(number)
@@ -145,7 +145,7 @@ def _read_memory(number: str) -> bytes:
 
 
 class _Before(Record):
-    """What the child does before it is another program."""
+    """Steps of the child before it is another program."""
 
     signals: Sequence[signal.Signals]
     mask: Iterable[int]

@@ -38,7 +38,7 @@ class Reserved(Listener):
 
 
 def reserve(address: Address, backlog: int, umask: int) -> Listener:
-    """As `sockets.listen_on`, with a Reserved in the place of a TCP listener."""
+    """Does what `sockets.listen_on` does, with a Reserved in the place of a TCP listener."""
     if not isinstance(address, TcpAddress):
         return sockets.listen_on(address, backlog, umask)
     name = (address.host, address.port)
@@ -53,7 +53,7 @@ def reserve(address: Address, backlog: int, umask: int) -> Listener:
 
 
 def open_for_worker(reserved: Iterable[Listener]) -> list[Listener]:
-    """In a worker, and before it drops privileges: sockets of its own for Reserved ones, the others as they are.
+    """Called in a worker before it drops privileges: opens sockets of its own for Reserved ones, the others as they are.
 
     Its own do not listen yet. Closes this process's copies of the Reserved ones. BindError if the name has been lost
     in spite of them.
@@ -62,7 +62,7 @@ def open_for_worker(reserved: Iterable[Listener]) -> list[Listener]:
 
 
 def start_listening(fds: Iterable[int], backlog: int) -> None:
-    """In a worker that is about to serve: listens with its own sockets, which go by number by now."""
+    """Listens with a worker's own sockets, which go by number by now, when it is about to serve."""
     for fd in fds:
         sock = socket.socket(fileno=fd)
         try:
@@ -75,7 +75,7 @@ def start_listening(fds: Iterable[int], backlog: int) -> None:
 
 
 def refuse_newcomers(fds: Iterable[int], *, none_listens: bool = False) -> None:
-    """In a worker that leaves: lets no new connection begin at listeners of its own; those of the others take them.
+    """Called in a worker that leaves: lets no connection begin at listeners of its own; those of the others take them.
 
     By number, since the core owns them; one that it has closed already is left alone.
     """
@@ -94,7 +94,7 @@ def refuse_newcomers(fds: Iterable[int], *, none_listens: bool = False) -> None:
 
 
 def to_hand_over(listeners: Iterable[Listener]) -> list[Listener]:
-    """What a successor (USR2) inherits: it reserves on its own, and a reservation must not be listened on."""
+    """Lists what a successor (USR2) inherits: it reserves on its own, and a reservation must not be listened on."""
     return [each for each in listeners if not isinstance(each, Reserved)]
 
 

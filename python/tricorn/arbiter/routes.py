@@ -1,4 +1,4 @@
-"""What the routes of the application cost: memory that all workers write, and that outlives them (`route_metrics`)."""
+"""Cost of the application's routes: memory that all workers write, and that outlives them (`route_metrics`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Routes:
         self._failed = False
 
     def memory(self, named: int, log: Logger) -> memoryview | None:
-        """What a worker writes; None if nothing is to be counted. `named` routes have a name of their own.
+        """Returns the memory for a worker; None if nothing is to be counted. `named` routes have a name of their own.
 
         The first number that is not 0 holds until the server ends.
         """
@@ -47,5 +47,5 @@ class Routes:
             self._pages.bury(slot)
 
     def read(self) -> Sequence[Route] | None:
-        """What all workers have counted that ever were; the route `other` last. None: nothing is counted."""
+        """Reads what all workers have counted that ever were; the route `other` last. None: nothing is counted."""
         return None if self._pages is None else self._pages.read()

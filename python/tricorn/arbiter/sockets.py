@@ -38,13 +38,13 @@ class Listener:
     file: tuple[str, int, int] | None = None
     """Path, device and inode of the unix socket that we made and will remove."""
     door: Door | None = None
-    """What the configuration says of it; None: it came from elsewhere, and the configuration does not name it."""
+    """The address in the configuration; None: the listener came from elsewhere and is not named there."""
     shared: bool = False
     """The service manager, a predecessor or a successor listens on it too: it must stay as it is when we close."""
     foreign: bool = False
-    """It came by number (fd://): who passed it may listen on it when we are gone."""
+    """Passed by number (fd://): the program that passed it may listen on it when we are gone."""
     _address: Any = None
-    """What it was bound to, once the core has it or it is closed."""
+    """The bound address, once the core has the socket or it is closed."""
 
     def hand_over(self) -> int:
         """The descriptor, which the caller owns from now on: no Python object closes it behind the core's back."""
@@ -83,7 +83,7 @@ class Listener:
 
     @property
     def FAMILY(self) -> int:  # gunicorn's name
-        """What worker classes that patch make another socket of the same descriptor with."""
+        """Arguments with which worker classes that patch make another socket of the same descriptor."""
         return self.socket.family
 
     @property
@@ -247,13 +247,13 @@ def _address_of(listener: Listener) -> Address:
 
 
 def beyond(listeners: Iterable[Listener], kept: Iterable[Listener]) -> list[Listener]:
-    """Those whose sockets none of `kept` has."""
+    """Lists the listeners whose sockets none of `kept` has."""
     sockets = {each.socket for each in kept}
     return [each for each in listeners if each.socket not in sockets]
 
 
 def _file_of(sock: socket.socket) -> tuple[str, int, int] | None:
-    """What a unix socket's file is known by, to be removed by the last server that listens on it."""
+    """Identifies the file of a unix socket, which the last server that listens on it removes."""
     path = sock.getsockname() if sock.family == socket.AF_UNIX else ""
     if not isinstance(path, str) or not os.path.isabs(path):
         return None
@@ -309,7 +309,7 @@ class InUse(BindError):
 
 
 def _refused(address: Address, error: OSError) -> BindError:
-    """What was tried, why it did not work, and what to do."""
+    """Says what was tried, why it did not work, and what to do."""
     if error.errno != errno.EADDRINUSE:
         remedy = REMEDIES.get((error.errno or 0, type(address)), "")
         return BindError(f"Cannot listen on {address}: {_lowered(error.strerror or str(error))}.{remedy}")

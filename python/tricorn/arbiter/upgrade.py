@@ -29,7 +29,7 @@ class Upgrade:
     ) -> None:
         """`parent` is the pid of the server that this one replaces; `promoted` is called when that has ended."""
         self.parent = parent
-        """None when that is gone, or there was none."""
+        """The pid of the predecessor; None when that is gone, or there was none."""
         self.successor: int | None = None
         """The pid of the server that replaces this one."""
         self._launch = launch
@@ -73,7 +73,7 @@ class Upgrade:
         self._generations.current.log.warning("The successor has ended; this server goes on.")
 
     def watch_parent(self) -> None:
-        """When the server we replace has ended, what bore its name is ours."""
+        """Takes over the predecessor's pidfile and control socket once it has ended."""
         if self.parent is None or os.getppid() == self.parent:
             return
         self.parent = None

@@ -14,7 +14,7 @@ from tricorn.unpatched import os, socket, time
 AUTO = "auto"
 
 SUCCESSOR_SUFFIX = ".2"
-"""As of the pidfile: while the server that is being replaced still lives, and holds the name."""
+"""Suffix of a successor's path, as of its pidfile, while the server that it replaces still holds the name."""
 
 BACKLOG = 16
 

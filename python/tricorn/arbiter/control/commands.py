@@ -44,7 +44,7 @@ class Query(Record):
 
 
 class Follow(Record):
-    """From now on the client gets events."""
+    """A subscription: from now on the client gets events."""
 
 
 Meaning = Query | Follow | Inquiry | ControlRequest

@@ -217,7 +217,7 @@ class Dispatcher:
 
 
 def _described(request: Request) -> str:
-    """For a line of the log: it is a client's text."""
+    """Describes a request for the log: it is a client's text."""
     words = [_printable(request.word)]
     for name, value in request.arguments.items():
         if isinstance(value, bool):

@@ -160,7 +160,7 @@ def _workers(result: Json) -> Json:
 
 
 def _rows(result: Json) -> list[Json]:
-    """In gunicorn `booted` is false for all: its arbiter never learns."""
+    """Makes gunicorn's rows. There `booted` is false for all: its arbiter never learns."""
     found = [row for row in _list(result, "workers") if row["slot"] is not None]
     return [
         {

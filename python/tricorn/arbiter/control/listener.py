@@ -36,7 +36,7 @@ PIECE = 64 << 10
 
 
 class Peer(Record):
-    """Who is at the other end (SO_PEERCRED). -1: the system does not tell."""
+    """The process at the other end (SO_PEERCRED). -1: the system does not tell."""
 
     uid: int = -1
     pid: int = -1
@@ -59,22 +59,22 @@ class Client:
         self.peer = peer
         self.session = session
         self.heard = now
-        """When it last said something, or took something."""
+        """The time when it last sent or read something."""
         self.unsent: deque[tuple[memoryview, tuple[int, ...]]] = deque()
-        """With the descriptors that go with the first byte."""
+        """Bytes to send, with the descriptors that go with the first one."""
         self.bytes_unsent = 0
         self.follows = False
-        """It is told what happens."""
+        """Subscribed to events."""
         self.waits = 0
-        """For so many answers that come later."""
+        """Number of answers that come later."""
         self.more = False
-        """What was read may have another request."""
+        """Bytes that were read may have another request."""
         self.ending = False
-        """It is closed when it has been sent what there is for it."""
+        """Closed once everything was sent."""
 
     @property
     def is_ready(self) -> bool:
-        """For another request."""
+        """Whether another request is taken."""
         return not self.unsent and not self.ending and self.waits < MOST_WAITS
 
     @property
@@ -93,7 +93,7 @@ class Client:
 class ControlListener:
     def __init__(self, bound: BoundSocket | None) -> None:
         self.bound = bound
-        """None: the server has no control socket, and no client ever comes."""
+        """Absent if the server has no control socket: no client ever comes."""
         self.clients: dict[int, Client] = {}
         self._last = 0
         self._served = 0
@@ -148,7 +148,7 @@ class ControlListener:
             self._write(client)
 
     def end(self, client: Client) -> None:
-        """Once it has what there is for it."""
+        """Closes the connection once everything was sent."""
         client.ending = True
         if not client.unsent:
             self.drop(client)

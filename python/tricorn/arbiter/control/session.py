@@ -15,7 +15,7 @@ from tricorn.record import Record
 
 MOST_REQUEST = 64 << 10
 MOST_VALUES = 500
-"""In a request: decoding tens of thousands takes milliseconds, in which the arbiter does nothing else."""
+"""Values in a request: decoding tens of thousands takes milliseconds, in which the arbiter does nothing else."""
 MOST_NAME = 128
 """Bytes of a request's id: it is sent back."""
 

@@ -1,4 +1,4 @@
-"""What workers have written of their threads, as JSON has it."""
+"""Reads the stacks that workers have written, and makes JSON of them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _waiting(each: Mapping[str, object]) -> Json:
 
 
 def threads(text: str, main: int) -> list[Json]:
-    """Those that are in code of the application, each with its innermost frame first.
+    """Parses the threads that are in code of the application, each with its innermost frame first.
 
     `main` identifies the main thread. faulthandler's text has a block for each thread, and its current thread is the
     one that the signal came to, which may be any.

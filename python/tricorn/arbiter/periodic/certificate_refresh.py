@@ -18,7 +18,7 @@ class CertificateRefresh(Periodic):
         """The expiry of the first certificate, as metrics have it."""
 
     def due(self, state: State, now: float) -> float:
-        """In the time of `now`, which may be the arbiter's own. Keys of tickets go by the machine's."""
+        """Returns a time of the arbiter's own clock, as `now` is. Keys of tickets go by the machine's."""
         if self._expiry() != self._end:
             return now
         due = min((each.next_look() for each in self._parts.generations.certificates()), default=NEVER)

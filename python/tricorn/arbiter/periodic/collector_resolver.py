@@ -98,7 +98,7 @@ class CollectorResolver(Periodic):
             self._asking = None
 
     def _outlets(self) -> list[Outlet]:
-        """Those that have a name."""
+        """Lists the outlets that have a name."""
         log = self._parts.generation.log
         outlets: list[Outlet] = getattr(log, "outlets", list)()
         return [outlet for outlet in outlets if outlet.has_name]
@@ -143,7 +143,7 @@ class CollectorResolver(Periodic):
 
 
 def _answer(outlet: Outlet, writer: int) -> NoReturn:
-    """In the child. It holds nothing of the arbiter's: workers watch a pipe for its end, and ports would stay taken."""
+    """Runs in the child. It holds nothing of the arbiter's: workers watch a pipe, and ports would stay taken."""
     status = 1
     try:
         signal.alarm(ANSWER)

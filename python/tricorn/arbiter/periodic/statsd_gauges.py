@@ -54,12 +54,15 @@ class LoadGauges(Periodic):
         self._next = now + SECOND
         config = self._parts.generation.config
         if config.enable_backlog_metric:
-            waiting = backlog(self._parts.generation.listeners)
-            if waiting >= 0:
-                send(self._parts, f"socket backlog: {waiting}", "backlog", waiting, "histogram")
+            self._send_backlog()
         if config.statsd_extended:
             self._send_requests()
         return ()
+
+    def _send_backlog(self) -> None:
+        waiting = backlog(self._parts.generation.listeners)
+        if waiting >= 0:
+            send(self._parts, f"socket backlog: {waiting}", "backlog", waiting, "histogram")
 
     def _send_requests(self) -> None:
         running = waiting = 0

@@ -1,4 +1,4 @@
-"""What to do about each event: a reducer. Pure; no clock, no process, no log, no file.
+"""Decides what to do about each event: a reducer. Pure; no clock, no process, no log, no file.
 
     events     what happens                    state      what is known; `worker`: the phases of one
     commands   what can be done                settings   what the configuration says

@@ -47,7 +47,7 @@ def _size(state: State, kind: str) -> Decision:
 
 
 def failed(state: State, worker: Worker, reason: str) -> State:
-    """It says so, and is about to exit."""
+    """Keeps the reason that a worker gives before it exits."""
     if not isinstance(worker.phase, Booting | Leaving):
         return state
     return state.with_worker(replace(worker, phase=replace(worker.phase, failure=reason)))
@@ -61,7 +61,7 @@ def told_where(state: State, worker: Worker, stack: tuple[str, ...]) -> State:
 
 
 def overdue(state: State, worker: Worker, phase: Booting, now: float) -> Decision:
-    """It has been booting for longer than `boot_timeout`: it is asked where it is, and killed."""
+    """Asks a worker where it is that boots for longer than `boot_timeout`, and then kills it."""
     if phase.overdue is None:
         return state.with_worker(replace(worker, phase=replace(phase, overdue=now + ANSWER))), [AskForStack(worker.nr)]
     reason = f"it was not ready within {state.policy.boot_timeout:g} seconds (boot_timeout)"

@@ -46,7 +46,7 @@ class Order(Record):
     not_ready: bool = False
     drain: bool = False
     yields: bool = False
-    """When it drains it takes no more connections: others listen on the same sockets."""
+    """Takes no more connections when it drains: others listen on the same sockets."""
     replaced: bool = False
     """Others serve on when it has left: what waits is for them."""
 
@@ -107,7 +107,7 @@ class WorkersChanged(Record):
 
 
 class ServiceState(Enum):
-    """What the service manager is told (sd_notify)."""
+    """The state that the service manager is told (sd_notify)."""
 
     READY = "ready"
     RELOADING = "reloading"

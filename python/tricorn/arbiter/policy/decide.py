@@ -125,7 +125,7 @@ def _told(state: State, worker: Worker, message: Message, now: float) -> Decisio
 
 
 def _on_time(state: State, now: float) -> Decision:
-    """What only time has brought."""
+    """Decides what is due."""
     commands: list[Command] = []
     for worker in list(state.workers.values()):
         if now >= state.deadline_of(worker):
@@ -136,7 +136,7 @@ def _on_time(state: State, now: float) -> Decision:
 
 
 def _deadline(state: State, worker: Worker, now: float) -> Decision:
-    """What is done about a worker whose time is over in its phase."""
+    """Decides about a worker whose time in its phase is over."""
     match worker.phase:
         case Booting() as phase:
             return booting.overdue(state, worker, phase, now)
@@ -150,7 +150,7 @@ def _deadline(state: State, worker: Worker, now: float) -> Decision:
 
 
 def _reconcile(state: State, commands: list[Command], now: float) -> Decision:
-    """After every event: too few workers, too many, some that can go, or none left to wait for."""
+    """Brings the workers there are to the number wanted, after every event."""
     if state.stopping is not None:
         return (state, commands) if state.workers else _finish(state, state.stopping, commands)
     state, more = reloading.finish_trial(state, now)

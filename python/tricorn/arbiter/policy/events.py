@@ -59,7 +59,7 @@ class Told(Record):
 
 
 class WorkerSeen(Record):
-    """What its page and the system say of a worker."""
+    """A look at a worker from outside: its page, and the system."""
 
     nr: int
     rss: int | None
@@ -69,7 +69,7 @@ class WorkerSeen(Record):
     silence: float
     """Seconds for which a request was in flight and nothing at all of the process ran, its monitor included."""
     heartbeat: int = 0
-    """When it last said that it runs, in the worker's own figures."""
+    """The time when it last said that it runs, by the worker's own clock."""
 
 
 class Prepared(Record):

@@ -42,7 +42,7 @@ def exited(state: State, worker: Worker, status: int, serving: tuple[str, ...], 
 
 
 def cause_of(worker: Worker, status: int) -> Cause:
-    """Why a worker has ended, for the metrics."""
+    """Names the cause of an exit, for the metrics."""
     phase = worker.phase
     if isinstance(phase, Booting) or (isinstance(phase, Leaving) and phase.failure is not None):
         return "boot"
@@ -121,13 +121,13 @@ def _signal_name(number: int) -> str:
 
 
 TELLING = (Signals.SIGTERM, Signals.SIGQUIT, Signals.SIGABRT, Signals.SIGKILL)
-"""By one of these a worker ends that was told to leave."""
+"""Signals by which a worker ends that was told to leave."""
 
 STEADY = 10.0
 """A worker that served so long did not die of its start."""
 
 FORGET = 60.0
-"""After so long without an early death the next one is an accident again."""
+"""Seconds without an early death after which the next one is an accident again."""
 
 BACKOFF_FIRST = 0.5
 BACKOFF_MOST = 30.0

@@ -25,7 +25,7 @@ def leave(state: State, worker: Worker, signal: Signals, now: float) -> Decision
 
 
 def order(state: State, worker: Worker) -> Order:
-    """For the page of one that gets TERM."""
+    """Makes the order for the page of a worker that gets TERM."""
     yields = state.stopping is None and not state.policy.reuse_port
     replaced = state.stopping is None and state.target > 0  # after WINCH no worker serves on
     # The Python of a stuck one may never run a signal handler again; its monitor still does what the page says. With

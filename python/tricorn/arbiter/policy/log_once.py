@@ -1,4 +1,4 @@
-"""What workers have to say, and all say alike: it is logged once for each generation, or from time to time."""
+"""Rate limit for notices that every worker sends: logged once for each generation, or from time to time."""
 
 from __future__ import annotations
 

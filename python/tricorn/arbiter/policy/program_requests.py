@@ -21,7 +21,7 @@ def spawn(state: State) -> Decision:
 
 
 def kill(state: State, worker: Worker, signal: Signals, now: float) -> Decision:
-    """By TERM it goes when the others are as many as are wanted; by another signal at once."""
+    """Tells a worker to go: by TERM when the others are as many as are wanted, by another signal at once."""
     if state.stopping is not None:
         return leaving.leave(state, worker, signal, now)
     worker = worker.because("asked")

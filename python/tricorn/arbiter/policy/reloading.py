@@ -74,7 +74,7 @@ def reloaded(state: State, event: Reloaded) -> Decision:
 
 
 def _target(state: State, event: Reloaded) -> int:
-    """With `workers = auto` new code may be of another class: the number is found anew, unless it was asked for."""
+    """Finds the number anew if it is `auto`: new code may be of another class. One that was asked for stays."""
     unchanged = event.target == state.target == state.policy.workers and state.scaled is None
     return event.policy.workers if event.policy.sizing is not None and unchanged else event.target
 
@@ -102,7 +102,7 @@ def roll_back(state: State, reason: str, now: float) -> Decision:
 
 
 def finish_trial(state: State, now: float) -> Decision:
-    """Once all of the new generation serve, the old one is told to go."""
+    """Tells the old generation to go once all workers of the new one serve."""
     trial = state.trial
     if trial is None or state.serving(state.generation) < state.target:
         return state, []

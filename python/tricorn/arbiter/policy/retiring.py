@@ -52,12 +52,12 @@ def admit_retirements(state: State) -> State:
 
 
 def _has_turn(phase: Phase) -> bool:
-    """Until it is gone. A stuck worker needs none."""
+    """Whether it is being replaced, until it is gone. A stuck worker needs no turn."""
     return (isinstance(phase, Retiring) or (isinstance(phase, Leaving) and phase.replaced)) and not phase.stuck
 
 
 def stop_replaced(state: State, now: float) -> Decision:
-    """Those whose successors serve may leave."""
+    """Tells workers to leave whose successors serve."""
     commands: list[Command] = []
     waiting = [(worker, worker.phase) for worker in state.workers.values() if isinstance(worker.phase, Retiring)]
     spare = state.serving(state.generation) + len(waiting) - state.wanted_now
@@ -133,7 +133,7 @@ def _replace_stuck(state: State, worker: Worker) -> State:
 
 
 def _abort(state: State, worker: Worker, look: WorkerSeen, now: float) -> Decision:
-    """What could be finished is finished: only the stuck requests are left, and the arbiter waits for none of them."""
+    """Aborts a worker of which only the stuck requests are left: the arbiter waits for none of them."""
     sent = worker.phase.sent_signal if isinstance(worker.phase, Leaving) else None
     if sent is Signals.SIGTERM and look.queued == 0 and 0 < look.in_flight <= worker.stuck:
         return leaving.leave(state, worker, Signals.SIGABRT, now)

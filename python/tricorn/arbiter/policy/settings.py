@@ -30,7 +30,7 @@ class Policy(Record):
     workers: int
     """The configured number; hooks and operators may want another one."""
     sizing: Sizing | None
-    """How the number was found, if it was `auto`."""
+    """The calculation of the number, if it was `auto`."""
     max_workers: int
     """The limit for operators and hooks: the scoreboard has no more pages."""
 

@@ -1,4 +1,4 @@
-"""What each signal means; gunicorn's meanings."""
+"""Decides what each signal means; gunicorn's meanings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _on_term(state: State, now: float) -> Decision:
 
 
 def end(state: State, now: float, *, quick: bool) -> Decision:
-    """As TERM, or INT."""
+    """Ends the server, as TERM or INT does."""
     return _on_int(state, now) if quick else _on_term(state, now)
 
 
@@ -81,7 +81,7 @@ def upgrade(state: State) -> Decision:
 
 
 def _on_winch(state: State, now: float) -> Decision:
-    """Of use after USR2: the old server rests, and HUP wakes it if the new one is no good."""
+    """Stops all workers. After USR2 the old server rests so, and HUP wakes it if the new one is no good."""
     if not state.policy.daemon:
         return state, [Log("debug", "SIGWINCH ignored. Not daemonized")]
     state, commands = resize(state, 0)

@@ -1,4 +1,4 @@
-"""What the arbiter knows. Immutable; `decide` makes the next one."""
+"""State of the arbiter. Immutable; `decide` makes the next one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Backoff(Record):
 
 
 class Failure(Record):
-    """Why a worker of the first start did not boot."""
+    """The reason why a worker of the first start did not boot."""
 
     code: int
     reason: str | None
@@ -37,7 +37,7 @@ class Trial(Record):
     previous: int
     target: int
     policy: Policy
-    """Of the previous generation, in force again if this one fails."""
+    """The policy of the previous generation, in force again if this one fails."""
     scaled: int | None = None
 
 
@@ -53,14 +53,14 @@ class State(Record):
     """Workers wanted."""
     policy: Policy
     extra: int = 0
-    """Those that a program's own arbiter has started besides."""
+    """Workers that a program's own arbiter has started besides."""
     workers: Mapping[int, Worker] = MappingProxyType({})
     generation: int = 1
     next_nr: int = 1
     proven: bool = False
     """Some worker has been ready: the application can boot, and one that fails is worth another try."""
     stand_in: bool = False
-    """What serves is no application but its traceback."""
+    """The traceback of the application is served in its stead."""
     complete: int | None = None
     """The generation of which all workers were seen serving."""
     failures: tuple[Failure, ...] = ()
@@ -74,7 +74,7 @@ class State(Record):
     drain_at: float | None = None
     """TERM came and is followed at this time, so that load balancers notice first."""
     reopened: float = -NEVER
-    """When the logs were last opened anew."""
+    """The time when the logs were last opened again."""
     successor: int | None = None
     """The pid of the server that was started to replace this one (USR2)."""
     stopping: Stopping | None = None
@@ -83,7 +83,7 @@ class State(Record):
     unready: bool = False
     """An operator has readiness denied."""
     notices: Mapping[tuple[int, str], float] = MappingProxyType({})
-    """What workers of a generation had to say, and when it was logged."""
+    """Notices of the workers of a generation, and when they were logged."""
 
     def with_worker(self, worker: Worker) -> State:
         return replace(self, workers=MappingProxyType({**self.workers, worker.nr: worker}))
@@ -117,7 +117,7 @@ class State(Record):
 
     @property
     def wanted_now(self) -> int:
-        """Of this generation."""
+        """Workers of this generation that should be there."""
         return self.target + self.extra
 
     def wanted(self) -> Iterator[tuple[int, int]]:
@@ -131,7 +131,7 @@ class State(Record):
         return self.proven and (self.trial is None or generation == self.trial.previous)
 
     def missing(self, generation: int, target: int) -> int:
-        """How many workers to start; until the first is ready, failed ones are not tried again."""
+        """Counts the workers to start; until the first is ready, failed ones are not tried again."""
         if self.stopping is not None:
             return 0
         # One that is killed because it does not boot is replaced when it is gone: what then happens depends on why.
@@ -148,7 +148,7 @@ class State(Record):
         return ranked[: max(0, len(ranked) - target)]
 
     def deadlines(self) -> Iterator[float]:
-        """When a Tick is due."""
+        """Lists when a Tick is due."""
         for worker in self.workers.values():
             yield self.deadline_of(worker)
         if any(self.missing(*wanted) > 0 for wanted in self.wanted()):
@@ -157,7 +157,7 @@ class State(Record):
             yield self.drain_at
 
     def deadline_of(self, worker: Worker) -> float:
-        """When something has to be done about this worker."""
+        """Returns when something has to be done about this worker."""
         policy = self.policy
         match worker.phase:
             case Booting(overdue=None):
@@ -186,4 +186,4 @@ class State(Record):
 
 
 Decision = tuple[State, list[Command]]
-"""What follows from an event: the next state, and what is to be done."""
+"""The next state, and what is to be done."""

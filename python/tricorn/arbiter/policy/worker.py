@@ -20,30 +20,30 @@ class Silent(Record):
     heartbeat: int
     """The last one; with another it runs."""
     since: float
-    """When the arbiter first saw that, in its own time."""
+    """The time when the arbiter first saw that, by its own clock."""
 
 
 class Booting(Record):
     failure: str | None = None
-    """Why it cannot boot: it said so, and is about to exit."""
+    """The reason why it cannot boot: it said so, and is about to exit."""
     overdue: float | None = None
-    """It takes too long: it was asked where it is, and is killed at this time."""
+    """The time at which it is killed: it takes too long, and was asked where it is."""
     stack: tuple[str, ...] = ()
-    """What it answered."""
+    """The answer."""
 
 
 class Serving(Record):
     since: float
     retire_reason: str | None = None
-    """Why it should be replaced, when its turn comes."""
+    """The reason to replace it, when its turn comes."""
     silent: Silent | None = None
 
 
 class Retiring(Record):
-    """It serves on until its successor does, and is none of the workers wanted."""
+    """Serves on until its successor does, and is none of the workers wanted."""
 
     since: float
-    """When it began to serve."""
+    """The time when it began to serve."""
     reason: str
     stuck: int = 0
     """Requests that hold a thread of it for longer than `timeout`."""
@@ -51,16 +51,16 @@ class Retiring(Record):
 
 
 class Leaving(Record):
-    """It was sent a signal; if it is still there at `deadline` it is sent a clearer one."""
+    """Was sent a signal; if it is still there at `deadline` it is sent a stronger one."""
 
     sent_signal: Signals
     deadline: float
     since: float | None = None
-    """When it began to serve; None if it did not."""
+    """The time when it began to serve; None if it did not."""
     failure: str | None = None
-    """Why it could not boot."""
+    """The reason why it could not boot."""
     replaced: bool = False
-    """It was retiring, and its successor serves."""
+    """Its successor serves already."""
     stuck: int = 0
 
 
@@ -69,7 +69,7 @@ Phase = Booting | Serving | Retiring | Leaving
 Cause = Literal[
     "boot", "killed", "crash", "max_requests", "lifetime", "memory", "timeout", "reload", "scale", "shutdown", "asked"
 ]
-"""Why a worker ends, as metrics have it."""
+"""The cause of an exit, as metrics have it."""
 
 
 def told_to_leave(phase: Phase, signal: Signals, deadline: float) -> Leaving:
@@ -93,9 +93,9 @@ class Worker(Record):
     """A random number from 0 to 1, for what workers should not do all at once."""
     phase: Phase = Booting()
     cause: Cause | None = None
-    """Why it goes, once that is decided: the first reason."""
+    """The first reason to go, once it is decided."""
     parted: bool = False
-    """It leaves and has closed its idle connections; said with `reload` only."""
+    """Has closed its idle connections, and leaves; said with `reload` only."""
 
     def because(self, cause: Cause) -> Worker:
         return self if self.cause is not None else replace(self, cause=cause)
@@ -107,7 +107,7 @@ class Worker(Record):
 
     @property
     def served_since(self) -> float | None:
-        """When it said that it serves; None if it did not yet."""
+        """The time when it said that it serves; None if it did not yet."""
         return None if isinstance(self.phase, Booting) else self.phase.since
 
     @property

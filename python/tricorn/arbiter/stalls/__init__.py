@@ -1,4 +1,4 @@
-"""What holds up the workers: kept, summed up, and told with its cure.
+"""Stalls of workers: kept, summed up, and logged with a cure.
 
     owner     which library is it, of which version, and whose?
     advice    the cure, by library, worker class and verdict

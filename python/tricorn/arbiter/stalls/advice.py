@@ -1,4 +1,4 @@
-"""What helps against a stall: by the library that is known, else by the verdict and the worker class."""
+"""Advice against a stall: by the library that is known, else by the verdict and the worker class."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def cure_of(stall: Stall, kind: str, doctor: str, machine: Machine = (1, None)) 
 
 
 def _of_slow_request(seen: str) -> str:
-    """Of a thread of its own: it holds up no other request, unless it has the GIL."""
+    """Advises on a thread of its own: it holds up no other request, unless it has the GIL."""
     match seen:
         case "BLOCKED_SYSCALL" | "UNDECIDED" | "LOCK_WAIT":
             return "A limit of time for what it waits for (a timeout of its client), or a queue of jobs for such work."
@@ -107,7 +107,7 @@ def _of_library(stall: Stall, kind: str, doctor: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """As names of packages are compared (PEP 503)."""
+    """Normalizes the name of a package for comparison (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

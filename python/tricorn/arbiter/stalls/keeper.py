@@ -19,7 +19,7 @@ Since = Literal["start", "minute"]
 KEPT = 256
 """Records, and kinds of stalls."""
 OF_LIBRARY = ("library", "library_version", "package", "c_function", "cure", "link")
-"""What a record has of the library that was on the stack."""
+"""Fields of a record about the library that was on the stack."""
 MINUTES = 10
 MINUTE = 60
 MOST_MISSING = 16
@@ -31,7 +31,7 @@ STATES = ("POOL_WAIT", "SATURATED", "SLOW_REQUEST")
 
 
 class Held(Record):
-    """Which worker was held up, and what is known of it."""
+    """The worker that was held up, and what is known of it."""
 
     pid: int
     slot: int
@@ -42,9 +42,9 @@ class Held(Record):
     libraries: Mapping[str, str]
     """Versions of C libraries, as modules have told them."""
     workers: int = 1
-    """That the server has."""
+    """Workers of the server."""
     processors: float | None = None
-    """That it may use; None: not known."""
+    """Processors that the server may use; None: not known."""
 
 
 class _Kind:
@@ -84,9 +84,9 @@ class Stalls:
         self._kinds: dict[tuple[str, int, str, str], _Kind] = {}
         self._records: deque[Json] = deque(maxlen=KEPT)
         self._dropped = Sums()
-        """Of kinds that are forgotten."""
+        """Sums of kinds that are forgotten."""
         self._missing: set[str] = set()
-        """What could not be looked at, as far as the log has said it."""
+        """Sources that could not be looked at, as far as the log has said it."""
 
     def take(self, stall: Stall, held: Held, now: float, time: float) -> tuple[Json, str | None]:
         """The record, and a line for the log unless the same was told a moment ago. `time` is that of the day."""
@@ -130,14 +130,14 @@ class Stalls:
         return kind
 
     def _is_news(self, missing: str) -> str:
-        """It, the first time that the log says it."""
+        """Returns the text if the log has not said it yet."""
         if missing in self._missing or len(self._missing) >= MOST_MISSING:
             return ""
         self._missing.add(missing)
         return missing
 
     def report(self, since: Since, now: float) -> Json:
-        """What costs most comes first."""
+        """Reports all kinds, the most expensive first."""
         rows = []
         for kind in self._kinds.values():
             sums = kind.within(since, now)

@@ -73,7 +73,7 @@ def _head(record: Mapping[str, Any]) -> str:
 
 
 def sentence_of(stall: Stall) -> str:
-    """What was seen: the monitor's own sentence, unless the table of pools or the figures say it better."""
+    """Says what was seen: the monitor's own sentence, unless the table of pools or the figures say it better."""
     wait = stall.wait
     if stall.verdict == "SATURATED":
         return _saturated(stall)
