@@ -207,7 +207,7 @@ CONTROL_SOCKET = (
         f"{ARBITER}/generations.py",
         "return self._all[number].log_level if number in self._all else None",
         "return self._all[min(self._all)].log_level",
-        ("tests/integration/test_log_level.py",),
+        (f"{UNIT}/test_generations.py",),
     ),
     Fault(
         "phase_beside_text",

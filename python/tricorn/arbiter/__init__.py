@@ -1,7 +1,7 @@
 """The arbiter: binds, starts workers, replaces dead ones, reloads, stops.
 
-`policy` decides (pure), `effects` performs, `loop` joins them, `start` builds it all. Read policy's package, then loop,
-effects, process_table, generation.
+`policy` decides (pure), `effects` performs, `loop` joins them, `start` builds it all. `parts` is what control requests
+and periodic jobs read. Read policy's package, then loop, effects, process_table, generation.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def reserve(address: Address, backlog: int, umask: int) -> Listener:
 
 
 def open_for_worker(reserved: Iterable[Listener]) -> list[Listener]:
-    """Called in a worker before it drops privileges: opens sockets of its own for Reserved ones, the others as they are.
+    """Called in a worker before it drops privileges: opens sockets of its own for Reserved ones.
 
     Its own do not listen yet. Closes this process's copies of the Reserved ones. BindError if the name has been lost
     in spite of them.
