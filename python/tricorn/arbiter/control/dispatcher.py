@@ -70,13 +70,9 @@ class Dispatcher:
 
     def answer(self, command: Answer | Refuse) -> None:
         """Sends the policy's answer, unless the client wants to wait until it is done."""
-        match command:
-            case Refuse(number, kind, sentence):
-                self._reply(number, {"ok": False, "kind": kind, "error": sentence})
-            case Answer(number, result):
-                ticket = self._tickets.get(number)
-                if ticket is not None and not ticket.has_to_wait:
-                    self._reply(number, {"ok": True, "result": dict(result)})
+        ticket = self._tickets.get(command.ticket)
+        if ticket is not None and (isinstance(command, Refuse) or not ticket.has_to_wait):
+            self._deliver(command)
 
     def announce_decision(self, before: State, event: Event, after: State, commands: Sequence[Command]) -> None:
         """Tells clients that follow, and a worker that begins to serve the level of the log that was set meanwhile."""
@@ -98,11 +94,7 @@ class Dispatcher:
         """Called when the commands of a decision have been performed: answers clients that have waited for it."""
         with self._parts.processes.guard("A control request has no answer"):
             for command in self._waits.after(before, event, after, commands):
-                match command:
-                    case Refuse(number, kind, sentence):
-                        self._reply(number, {"ok": False, "kind": kind, "error": sentence})
-                    case Answer(number, result):
-                        self._reply(number, {"ok": True, "result": dict(result)})
+                self._deliver(command)
 
     # Requests
 
@@ -148,7 +140,7 @@ class Dispatcher:
                     self._log(client, request)
                     return Requested(self._ticket(Ticket(client, request, has_to_wait(change))), change)
         except Refusal as refusal:
-            self._send(client, request, {"ok": False, "kind": refusal.kind, "error": str(refusal)})
+            self._send(client, request, refusal.answer)
         return None
 
     def _begin(self, client: Client, request: Request, inquiry: Inquiry, state: State, now: float) -> None:
@@ -205,6 +197,13 @@ class Dispatcher:
             del self._tickets[number]
         self._waits.forget(numbers)
         self.inquiries.abandon(numbers)
+
+    def _deliver(self, command: Answer | Refuse) -> None:
+        match command:
+            case Answer(number, result):
+                self._reply(number, {"ok": True, "result": dict(result)})
+            case Refuse(number, kind, sentence):
+                self._reply(number, {"ok": False, "kind": kind, "error": sentence})
 
     def _reply(self, number: int, answer: Json) -> None:
         ticket = self._tickets.pop(number, None)

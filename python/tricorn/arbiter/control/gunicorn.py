@@ -9,23 +9,44 @@ from tricorn.arbiter.control.session import Answered, Frame, Json, Request
 from tricorn.arbiter.policy.arguments import MAX_NUMBER
 from tricorn.config import foreign
 from tricorn.config.unavailable import UNAVAILABLE_BY_NAME
+from tricorn.record import Record
 from tricorn.unpatched import os
 
 MAX_COMMAND = 256
 """Characters of a command; splitting it takes time."""
 MAX_ARGS = 16
 
-Convert = Callable[[Json], Json]
+
+class Translation(Record):
+    """A request of the control protocol, and what is made of its answer."""
+
+    word: str
+    arguments: Json
+    convert: Callable[[Json], Json]
+    """Makes gunicorn's data of the result."""
+    refused: Json | None = None
+    """The data if the request is refused; None: that is an error."""
+
+    def back(self, answer: Json) -> Json:
+        if answer["ok"] is True and isinstance(result := answer["result"], dict):
+            return {"status": "ok", "data": self.convert(result)}
+        if self.refused is not None and answer["kind"] == "refused":
+            return {"status": "ok", "data": self.refused}
+        return {"status": "error", "error": answer["error"]}
 
 
 def translate(frame: Frame) -> Request | Answered:
     try:
-        return _translate(frame)
+        match _translate(frame):
+            case Translation() as found:
+                return Request(frame.id, found.word, found.arguments, found.back)
+            case data:
+                return Answered(frame.id, {"status": "ok", "data": data})
     except ValueError as error:  # in the words of gunicorn
         return Answered(frame.id, {"status": "error", "error": str(error)})
 
 
-def _translate(frame: Frame) -> Request | Answered:
+def _translate(frame: Frame) -> Translation | Json:
     extra = [str(each) for each in frame.args] if len(frame.args) <= MAX_ARGS else []
     command = frame.command.strip()
     if not command:
@@ -36,84 +57,62 @@ def _translate(frame: Frame) -> Request | Answered:
         words = [*shlex.split(command), *extra]
         if not words:
             raise ValueError("Empty command")
-        return _command(frame.id, words[0].lower(), words[1:])
+        return _command(words[0].lower(), words[1:])
     except ValueError as error:
         raise ValueError(f"Invalid argument: {error}") from None
 
 
-def _command(identity: int | str | None, word: str, rest: list[str]) -> Request | Answered:
+def _command(word: str, rest: list[str]) -> Translation | Json:
     match word:
         case "show":
             if not rest:
                 raise ValueError("Missing show target (all|workers|dirty|config|stats|listeners)")
-            return _show(identity, rest[0].lower())
+            return _show(rest[0].lower())
         case "worker":
-            return _worker(identity, rest)
+            return _worker(rest)
         case "dirty":
             if rest[:1] not in (["add"], ["remove"]):
                 raise ValueError(f"Unknown dirty action: {rest[0]}" if rest else "Missing dirty action (add|remove)")
-            return Answered(identity, _ok({"success": False, "error": "Dirty arbiter not running"}))
+            return {"success": False, "error": "Dirty arbiter not running"}
         case "reload":
-            return _request(identity, "reload", {}, lambda _: {"status": "reloading"})
+            return Translation("reload", {}, lambda _: {"status": "reloading"})
         case "reopen":
-            return _request(identity, "reopen", {}, lambda _: {"status": "reopening"})
+            return Translation("reopen", {}, lambda _: {"status": "reopening"})
         case "shutdown":
             mode = rest[0] if rest else "graceful"
-            convert: Convert = lambda _: {"status": "shutting_down", "mode": mode}  # noqa: E731
-            return _request(identity, "shutdown", {"quick": True} if mode == "quick" else {}, convert)
+            data: Json = {"status": "shutting_down", "mode": mode}
+            return Translation("shutdown", {"quick": True} if mode == "quick" else {}, lambda _: data)
         case "help":
-            return Answered(identity, _ok({"commands": dict(COMMANDS)}))
+            return {"commands": dict(COMMANDS)}
     raise ValueError(f"Unknown command: {word}")
 
 
-def _request(identity: int | str | None, word: str, arguments: Json, convert: Convert) -> Request:
-    def translate_back(answer: Json) -> Json:
-        result = answer.get("result")
-        if answer["ok"] is True and isinstance(result, dict):
-            return _ok(convert(result))
-        return {"status": "error", "error": answer["error"]}
-
-    return Request(identity, word, arguments, translate_back)
-
-
-def _ok(data: Json) -> Json:
-    return {"status": "ok", "data": data}
-
-
-def _worker(identity: int | str | None, rest: list[str]) -> Request:
+def _worker(rest: list[str]) -> Translation:
     if not rest:
         raise ValueError("Missing worker action (add|remove|kill)")
     action, given = rest[0].lower(), rest[1:2]
     match action:
         case "add":
             count = max(1, _number(given))
-            return _request(identity, "scale", {"workers": f"+{count}"}, lambda result: _scaled(result, count))
+            return Translation("scale", {"workers": f"+{count}"}, lambda result: {"added": count, **_sizes(result)})
         case "remove":
             count = max(1, _number(given))  # gunicorn's: one is left
-            return _request(identity, "scale", {"workers": f"-{count}", "least": 1}, lambda result: _scaled(result, 0))
+            return Translation("scale", {"workers": f"-{count}", "least": 1}, _removed)
         case "kill":
             if not given:
                 raise ValueError("Missing PID for worker kill")
-            return _kill(identity, _number(given))
+            pid = _number(given)
+            unknown: Json = {"success": False, "error": f"Worker {pid} not found"}
+            return Translation("kill", {"pid": pid}, lambda _: {"success": True, "killed": pid}, unknown)
     raise ValueError(f"Unknown worker action: {action}")
 
 
-def _scaled(result: Json, added: int) -> Json:
-    before, after = result["previous"], result["workers"]
-    if added:
-        return {"added": added, "previous": before, "total": after}
-    return {"removed": int(str(before)) - int(str(after)), "previous": before, "total": after}
+def _sizes(result: Json) -> Json:
+    return {"previous": result["previous"], "total": result["workers"]}
 
 
-def _kill(identity: int | str | None, pid: int) -> Request:
-    request = _request(identity, "kill", {"pid": pid}, lambda _: {"success": True, "killed": pid})
-
-    def translate_back(answer: Json) -> Json:
-        if answer.get("kind") == "refused":
-            return _ok({"success": False, "error": f"Worker {pid} not found"})
-        return request.translate(answer)
-
-    return Request(identity, request.word, request.arguments, translate_back)
+def _removed(result: Json) -> Json:
+    return {"removed": int(str(result["previous"])) - int(str(result["workers"])), **_sizes(result)}
 
 
 def _number(given: list[str]) -> int:
@@ -123,20 +122,20 @@ def _number(given: list[str]) -> int:
     return value
 
 
-def _show(identity: int | str | None, target: str) -> Request | Answered:
+def _show(target: str) -> Translation | Json:
     match target:
         case "all":
-            return _request(identity, "workers", {}, _all)
+            return Translation("workers", {}, _all)
         case "workers":
-            return _request(identity, "workers", {}, _workers)
+            return Translation("workers", {}, _workers)
         case "dirty":
-            return Answered(identity, _ok({"enabled": False, "pid": None, "workers": [], "apps": []}))
+            return {"enabled": False, "pid": None, "workers": [], "apps": []}
         case "config":
-            return _request(identity, "config", {}, _config)
+            return Translation("config", {}, _config)
         case "stats":
-            return _request(identity, "stats", {}, _stats)
+            return Translation("stats", {}, _stats)
         case "listeners":
-            return _request(identity, "listeners", {}, _listeners)
+            return Translation("listeners", {}, _listeners)
     raise ValueError(f"Unknown show target: {target}")
 
 

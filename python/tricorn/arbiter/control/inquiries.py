@@ -65,7 +65,10 @@ class Inquiry(Record):
         raise NotImplementedError
 
     def answer(self, handles: Sequence[WorkerHandle], asked: Sequence[int]) -> Json:
-        """Makes the answer from what workers have written. `handles`: of those asked, the ones that are still there."""
+        """Makes the result from what workers have written. `handles`: of those asked, the ones that are still there.
+
+        Raises Refusal.
+        """
         raise NotImplementedError
 
     def abandon(self, handles: Sequence[WorkerHandle]) -> bool:
@@ -84,7 +87,7 @@ class Stacks(Inquiry):
             handle.ask_for_stacks()
 
     def answer(self, handles: Sequence[WorkerHandle], asked: Sequence[int]) -> Json:
-        return {"ok": True, "result": stacks(handles)}
+        return stacks(handles)
 
 
 class Profile(Inquiry):
@@ -133,7 +136,7 @@ class Profile(Inquiry):
             else:
                 row = {"slot": handle.worker.slot, "pid": handle.pid, "class": handle.kind, "profile": written}
                 workers.append(row)
-        return {"ok": True, "result": {"workers": workers, "missing": missing}}
+        return {"workers": workers, "missing": missing}
 
     def abandon(self, handles: Sequence[WorkerHandle]) -> bool:
         """Ends it: another client may want one."""
@@ -181,18 +184,18 @@ class Cancel(Inquiry):
 
     def answer(self, handles: Sequence[WorkerHandle], asked: Sequence[int]) -> Json:
         if not handles:
-            return _refused(GONE)
+            raise Refusal("refused", GONE)
         (handle,) = handles
         match handle.take_cancelled():
             case "told":
-                return {"ok": True, "result": {"status": "cancelled", "pid": handle.pid, "note": TOLD}}
+                return {"status": "cancelled", "pid": handle.pid, "note": TOLD}
             case "ended":
-                return _refused(ENDED)
+                raise Refusal("refused", ENDED)
             case "over":
-                return _refused(OVER)
+                raise Refusal("refused", OVER)
             case None:
                 who = f"Worker {handle.worker.slot} (pid {handle.pid})"
-                return _refused(f"{who} does not listen: it is stopped or starved.")
+                raise Refusal("refused", f"{who} does not listen: it is stopped or starved.")
 
     def abandon(self, handles: Sequence[WorkerHandle]) -> bool:
         """The order stands until it is taken back at the deadline."""
@@ -227,7 +230,7 @@ class SetLogLevel(Inquiry):
             handle.order_log_level(Logger.LOG_LEVELS[self.level])
 
     def answer(self, handles: Sequence[WorkerHandle], asked: Sequence[int]) -> Json:
-        return {"ok": True, "result": {"level": self.level, "workers": len(asked)}}
+        return {"level": self.level, "workers": len(asked)}
 
 
 def tell_level(parts: Parts, nr: int, generation: int) -> None:
@@ -282,9 +285,16 @@ class Inquiries(Periodic):
             answer: Json = {"ok": False, "kind": "failed", "error": DEFECT}
             with self._parts.processes.guard("A control request has no answer"):
                 # Read in any case: an order must not stay when its client has left.
-                answer = each.inquiry.answer(self._parts.processes.find(each.nrs), each.nrs)
+                answer = self._read(each)
             self._answer(each.ticket, answer)
         return ()
+
+    def _read(self, running: Running) -> Json:
+        try:
+            result = running.inquiry.answer(self._parts.processes.find(running.nrs), running.nrs)
+        except Refusal as refusal:
+            return refusal.answer
+        return {"ok": True, "result": result}
 
     def _is_over(self, running: Running) -> bool:
         """All workers that were asked have ended."""
@@ -298,10 +308,6 @@ def read_object(text: bytes) -> object | None:
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
-
-
-def _refused(sentence: str) -> Json:
-    return {"ok": False, "kind": "refused", "error": sentence}
 
 
 LEVELS: tuple[Level, ...] = get_args(Level)

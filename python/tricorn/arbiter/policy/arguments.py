@@ -18,6 +18,10 @@ class Refusal(Exception):
         super().__init__(sentence)
         self.kind: Kind = kind
 
+    @property
+    def answer(self) -> dict[str, object]:
+        return {"ok": False, "kind": self.kind, "error": str(self)}
+
 
 class Arguments(Record):
     """The arguments of a request, checked as they are read. All methods raise Refusal."""
