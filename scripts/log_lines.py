@@ -47,10 +47,9 @@ CARRIED: dict[str, tuple[str, ...]] = {
         "metrics/application.py:_remove_broken",
     ),
     "arbiter/generation.py:_preload": ("workers/boot_failure.py:sentence",),
-    "arbiter/periodic/statsd_gauges.py:send": (
+    "arbiter/periodic/statsd_gauges.py:StatsdGauges._send": (
         "arbiter/periodic/statsd_gauges.py:run",
-        "arbiter/periodic/statsd_gauges.py:_send_backlog",
-        "arbiter/periodic/statsd_gauges.py:_send_requests",
+        "arbiter/periodic/statsd_gauges.py:_send_load",
     ),
     "arbiter/generation.py:_import_class": ("workers/foreign.py:notes",),
     "arbiter/policy/log_once.py:log_once": (),  # what a worker has said
@@ -95,8 +94,7 @@ CARRIED: dict[str, tuple[str, ...]] = {
 
 MADE_AT = {
     "arbiter/periodic/statsd_gauges.py:run": "debug",
-    "arbiter/periodic/statsd_gauges.py:_send_backlog": "debug",
-    "arbiter/periodic/statsd_gauges.py:_send_requests": "debug",
+    "arbiter/periodic/statsd_gauges.py:_send_load": "debug",
     "arbiter/generation.py:describe": "info",
     "config/tls.py:encrypted": "ConfigError",
     "gateway/app_loader.py:_not_found": "AppImportError",

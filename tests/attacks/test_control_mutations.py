@@ -18,7 +18,7 @@ from typing import get_args
 
 import pytest
 from tricorn.arbiter.control import gunicorn
-from tricorn.arbiter.control.commands import Look, Meaning, parse
+from tricorn.arbiter.control.commands import LOOKS, Meaning, parse
 from tricorn.arbiter.control.listener import MOST_CLIENTS, PIECE
 from tricorn.arbiter.control.session import MOST_REQUEST, MOST_VALUES, Answered, Broken, Frame, Request, Session
 from tricorn.arbiter.policy.arguments import Arguments, Refusal
@@ -38,7 +38,6 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 
-LOOKS: tuple[str, ...] = get_args(Look)
 WORDS = [*LOOKS, "events", "reload", "scale", "drain", "kill", "cancel", "stacks", "profile", "ready", "log-level"]
 COMMANDS = ["show", "show all", "show workers", "show stats", "show config", "show listeners", "show dirty", "help"]
 NAMES = [

@@ -11,10 +11,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
-from tricorn.arbiter.control.commands import Look
+from tricorn.arbiter.control.commands import LOOKS
 from tricorn.control.client import VARIABLE, Control, ControlError, Refused, find
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.workers import watch
@@ -158,7 +158,7 @@ def test_a_server_that_stops_answers_too(directory: Path, tmp_path: Path) -> Non
             server.signal(signal.SIGTERM)
             until(lambda: control.ask("listeners")["listeners"] == [{**before, "fd": None}], "its sockets are closed")
             control.pages()
-            for look in get_args(Look):
+            for look in LOOKS:
                 control.ask(look)
             status = control.ask("status")
             assert (status["state"], status["listeners"]) == ("stopping", [before["address"]])

@@ -14,9 +14,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
-from tricorn.arbiter.control.commands import Look
+from tricorn.arbiter.control.commands import LOOKS
 from tricorn.control.client import Control, NoAnswer, NoServer, Refused, TooLate
 
 from tests.apps.hostile import LINES
@@ -166,7 +166,7 @@ def ask(scene: Scene, dice: random.Random) -> None:
     try:
         with Control.connect(scene.control, timeout=20) as control:
             control.pages()
-            for look in dice.sample(get_args(Look), 4):
+            for look in dice.sample(LOOKS, 4):
                 control.ask(look)
     except Refused as error:
         if error.kind != "refused":  # which an unhealthy server says of its health

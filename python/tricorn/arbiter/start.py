@@ -26,7 +26,7 @@ from tricorn.arbiter.periodic.admin_pages import LoadHistory, StatusSnapshot
 from tricorn.arbiter.periodic.certificate_refresh import CertificateRefresh
 from tricorn.arbiter.periodic.collector_resolver import CollectorResolver
 from tricorn.arbiter.periodic.drain_watch import DrainWatch
-from tricorn.arbiter.periodic.statsd_gauges import LoadGauges, WorkerGauge
+from tricorn.arbiter.periodic.statsd_gauges import StatsdGauges
 from tricorn.arbiter.periodic.worker_watch import WorkerWatch
 from tricorn.arbiter.pidfile import Pidfiles
 from tricorn.arbiter.policy.state import State
@@ -180,8 +180,7 @@ def _jobs(parts: Parts, notifier: Notifier) -> list[Periodic]:
         Watchdog(notifier, now),
         WorkerWatch(parts, now),
         LoadHistory(parts, now),
-        WorkerGauge(parts),
-        LoadGauges(parts, now),
+        StatsdGauges(parts, now),
         DrainWatch(parts),
         StatusSnapshot(parts),
         CollectorResolver(parts, now),

@@ -12,25 +12,14 @@ from tricorn.arbiter.policy.arguments import Arguments, Refusal
 from tricorn.arbiter.policy.events import ControlRequest
 from tricorn.record import Record
 
-Look = Literal[
-    "status",
-    "workers",
-    "listeners",
-    "stats",
-    "pages",
-    "requests",
-    "routes",
-    "config",
-    "health",
-    "stalls",
-    "slow",
-]
+LOOKS = ("status", "workers", "listeners", "stats", "pages", "requests", "routes", "config", "health", "stalls", "slow")
 
 
 class Query(Record):
     """A question that is answered at once (`report`)."""
 
-    look: Look
+    look: str
+    """One of `LOOKS`."""
     older: float = 0.0
     """`requests`: only those that have run for so many seconds."""
     brief: bool = False
@@ -75,20 +64,15 @@ def _stalls(arguments: Arguments) -> Query:
     raise arguments.refusal("since", "start or minute")
 
 
-def _plain(look: Look) -> Command:
+def _plain(look: str) -> Command:
     return Command(lambda arguments: Query(look))
 
 
 COMMANDS: Mapping[str, Command] = {
+    **{look: _plain(look) for look in LOOKS},
     "status": Command(lambda arguments: Query("status", brief=arguments.flag("brief")), ("brief",)),
     "workers": Command(lambda arguments: Query("workers", brief=arguments.flag("brief")), ("brief",)),
-    "listeners": _plain("listeners"),
-    "stats": _plain("stats"),
-    "pages": _plain("pages"),
-    "health": _plain("health"),
     "requests": Command(lambda arguments: Query("requests", older=arguments.seconds("older")), ("older",)),
-    "routes": _plain("routes"),
-    "slow": _plain("slow"),
     "config": Command(lambda arguments: Query("config", changed=arguments.flag("changed")), ("changed",)),
     "stalls": Command(_stalls, ("since", "records")),
     "events": Command(lambda arguments: Follow()),

@@ -13,7 +13,6 @@ from tricorn.arbiter.periodic import Periodic
 from tricorn.arbiter.policy.events import Event
 from tricorn.arbiter.policy.state import NEVER, State
 from tricorn.arbiter.sockets import Listener
-from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.unpatched import select, socket
 
 SECOND = 1.0
@@ -21,64 +20,48 @@ UNACKED = struct.Struct("8B5I")
 """The beginning of struct tcp_info (linux/tcp.h) up to tcpi_unacked: of a listener, the connections in its backlog."""
 
 
-class WorkerGauge(Periodic):
-    """Sends the number of workers when it has changed."""
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._sent = 0
-
-    def due(self, state: State, now: float) -> float:
-        return NEVER if len(self._parts.processes.handles) == self._sent else -NEVER
-
-    def run(self, state: State, now: float) -> Iterable[Event]:
-        self._sent = count = len(self._parts.processes.handles)
-        send(self._parts, f"{count} workers", "workers", count, "gauge")
-        return ()
-
-
-class LoadGauges(Periodic):
-    """Sends the backlog and the number of requests once a second, if they are wanted."""
+class StatsdGauges(Periodic):
+    """Sends the number of workers when it has changed; once a second the backlog and requests, if they are wanted."""
 
     failure = "The pages of workers cannot be read"
 
     def __init__(self, parts: Parts, now: float) -> None:
         self._parts = parts
+        self._workers = 0
+        """The number that was sent last."""
         self._next = now + SECOND
 
     def due(self, state: State, now: float) -> float:
+        if len(self._parts.processes.handles) != self._workers:
+            return -NEVER
         config = self._parts.generation.config
         return self._next if config.enable_backlog_metric or config.statsd_extended else NEVER
 
     def run(self, state: State, now: float) -> Iterable[Event]:
-        self._next = now + SECOND
-        config = self._parts.generation.config
-        if config.enable_backlog_metric:
-            self._send_backlog()
-        if config.statsd_extended:
-            self._send_requests()
+        count = len(self._parts.processes.handles)
+        if count != self._workers:
+            self._workers = count
+            self._send(f"{count} workers", "workers", count, "gauge")
+        if now >= self._next:
+            self._next = now + SECOND
+            self._send_load()
         return ()
 
-    def _send_backlog(self) -> None:
-        waiting = backlog(self._parts.generation.listeners)
+    def _send_load(self) -> None:
+        config = self._parts.generation.config
+        waiting = backlog(self._parts.generation.listeners) if config.enable_backlog_metric else -1
         if waiting >= 0:
-            send(self._parts, f"socket backlog: {waiting}", "backlog", waiting, "histogram")
+            self._send(f"socket backlog: {waiting}", "backlog", waiting, "histogram")
+        if config.statsd_extended:
+            seen = [handle.snapshot() for handle in self._parts.processes.handles.values()]
+            figures = [each.figures for each in seen if each is not None]
+            running, queued = sum(each["in_flight"] for each in figures), sum(each["queued"] for each in figures)
+            self._send(f"{running} requests running", "requests.running", running, "gauge")
+            self._send(f"{queued} requests waiting", "requests.waiting", queued, "gauge")
 
-    def _send_requests(self) -> None:
-        running = waiting = 0
-        for handle in self._parts.processes.handles.values():
-            seen = Scoreboard(handle.pages.page(handle.page)).read()
-            if seen is not None:
-                figures = seen.figures
-                running += figures["in_flight"]
-                waiting += figures["queued"]
-        send(self._parts, f"{running} requests running", "requests.running", running, "gauge")
-        send(self._parts, f"{waiting} requests waiting", "requests.waiting", waiting, "gauge")
-
-
-def send(parts: Parts, text: str, name: str, value: int, kind: str) -> None:
-    extra = {"metric": f"gunicorn.{name}", "value": value, "mtype": kind}
-    parts.generation.log.debug("%s", text, extra=extra)
+    def _send(self, text: str, name: str, value: int, kind: str) -> None:
+        extra = {"metric": f"gunicorn.{name}", "value": value, "mtype": kind}
+        self._parts.generation.log.debug("%s", text, extra=extra)
 
 
 def backlog(listeners: list[Listener]) -> int:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tricorn.arbiter.periodic import Periodic
-from tricorn.arbiter.periodic.statsd_gauges import LoadGauges, WorkerGauge, backlog
+from tricorn.arbiter.periodic.statsd_gauges import StatsdGauges, backlog
 from tricorn.arbiter.policy.state import NEVER, State
 
 from tests.harness.deadline import until
@@ -38,18 +38,17 @@ def look(job: Periodic, now: float) -> None:
 
 def test_the_number_of_workers_is_told_when_it_has_changed() -> None:
     around = parts()
-    gauge = WorkerGauge(around)
+    gauge = StatsdGauges(around, 0)
     for count in (2, 2, 1, 0, 0):
         around.processes.handles = dict.fromkeys(range(count))
         look(gauge, 0.0)
     assert around.generation.log.told == [("gunicorn.workers", count, "gauge") for count in (2, 1, 0)]
     assert gauge.due(STATE, 0.0) == NEVER
-    assert LoadGauges(around, 0).due(STATE, 0.0) == NEVER
 
 
 def test_the_others_are_told_once_a_second_if_they_are_wanted() -> None:
     around = parts(enable_backlog_metric=True, statsd_extended=True)
-    gauges = LoadGauges(around, 100)
+    gauges = StatsdGauges(around, 100)
     assert gauges.due(STATE, 100) == 101
     for now in (100.9, 101.0, 101.5, 102.0):
         look(gauges, now)
