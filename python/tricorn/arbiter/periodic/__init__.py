@@ -20,7 +20,7 @@ class Periodic:
 
     failure = "A periodic job failed"
     """The line of the log if `run` raises an exception: a sentence without its full stop."""
-    descriptor = -1
+    descriptor: int = -1
     """Runs the job when it is readable."""
 
     def due(self, state: State, now: float) -> float:
