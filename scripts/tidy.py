@@ -5,7 +5,7 @@
 * The subject of a sentence is a thing that has a name. Pronouns for persons that are none have a budget; it only falls.
 * No leftover markers, no machine's paths.
 * `tricorn._core` is imported in workers/native.py, gateway/, doctor/engine.py, load/engine.py, log/atoms.py,
-  metrics/scoreboard.py, self_signed.py only.
+  log/outlet.py, metrics/scoreboard.py, self_signed.py only.
 * The arbiter takes modules that greenlet libraries patch from `tricorn.unpatched`.
 * Bytes of clients move in stream.rs of tricorn-io, and secured.rs beside it, only.
 """
@@ -26,7 +26,7 @@ MAX_FILE = 500
 MAX_FUNCTION = 70
 MAX_FIELDS = 15
 SOURCES = ("crates/", "python/", "packages/", "scripts/", "benches/", "fuzz/", "examples/")
-CORE = "workers/native.py", "gateway/", "log/atoms.py", "metrics/scoreboard.py", "self_signed.py"
+CORE = "workers/native.py", "gateway/", "log/atoms.py", "log/outlet.py", "metrics/scoreboard.py", "self_signed.py"
 CORE_USERS = (
     *(f"python/tricorn/{path}" for path in CORE),
     "packages/tricorn-bench/tricorn_bench/load/engine.py",

@@ -15,6 +15,7 @@ __all__ = [
     "Call",
     "CallGateway",
     "CallSoon",
+    "Collector",
     "Core",
     "Counts",
     "GreenServer",
@@ -490,6 +491,50 @@ class SignalHandler:
         """The object of the method, as of the method itself."""
 
     def __call__(self, number: int, frame: FrameType | None, /) -> object: ...
+
+@final
+class Collector:
+    """A connection to statsd or syslog. It has no thread; a forked process begins anew with its first message."""
+
+    def __new__(cls, transport: str, place: str | None, *, keeps: bool, follows: bool) -> Collector:
+        """`transport`: udp, tcp, unix, dgram or stream. `place`: ADDRESS:PORT, a path, or None: an unknown name.
+
+        `keeps`: what the socket does not take is sent later. `follows`: the place is that of a name, which may come to
+        mean another one.
+        """
+
+    def connect(self) -> None:
+        """Connects, and waits for a moment until a stream is there. Raises OSError."""
+
+    def send(self, message: bytes) -> None:
+        """Sends a message. What the socket does not take is kept, or lost: no call waits."""
+
+    def flush(self) -> None:
+        """Sends what is kept, as far as the socket takes it."""
+
+    def close(self) -> None:
+        """Sends what is kept before the process ends, as far as there is time; the rest is lost. Disconnects."""
+
+    def move_to(self, place: str) -> bool:
+        """Follows the collector's name to this place. Returns whether it is another one."""
+
+    def lose(self) -> None:
+        """Counts a message that could not be made."""
+
+    @property
+    def lost(self) -> int:
+        """Messages that were lost in this process."""
+
+    @property
+    def address(self) -> tuple[str, int] | str | None:
+        """(ADDRESS, PORT), a path, or None: a name that is not known."""
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether messages follow one another without borders, as far as that is known."""
+
+    def fileno(self) -> int:
+        """The connected socket, -1: there is none."""
 
 @final
 class Core:

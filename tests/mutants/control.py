@@ -237,9 +237,9 @@ CONTROL_SOCKET = (
     Fault(
         "moved_for_all",
         "a collector that is at another address is followed by the socket of all processes",
-        "python/tricorn/log/outlet.py",
-        "self.socket.connect((place.host, place.port))",
-        "self.socket = self._connected()",
+        "crates/tricorn-io/src/collectors/socket.rs",
+        "Some(fd) if self.is_connectionless() => drop(connect(fd, &to)),",
+        "",
         (f"{UNIT}/periodic/test_collector_resolver.py",),
     ),
     Fault(

@@ -43,7 +43,7 @@ mod websocket;
 
 pub use access_log::AccessLog;
 pub use active::{Active, Departure, Effects, Grace, Read};
-pub use collectors::{Address, Policy, Relay, Socket};
+pub use collectors::{Address, Policy, Relay, Socket, wait_for_room};
 pub use config::{
     Allocate, BodyBuffer, Config, Door, Failpoint, MaxConcurrency, ProxyProtocol, QueueOrder, Received, TlsDoors,
 };

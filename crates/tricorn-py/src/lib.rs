@@ -20,6 +20,7 @@
 //! * `session.rs`: what is told of a client's session of TLS.
 //! * `forked.rs`: the end of a process that the application forked.
 //! * `access.rs`: lines of the access log that go through Python's loggers.
+//! * `collector.rs`: a connection to statsd or syslog, for messages of Python code.
 //! * `load.rs`: the load generator, for `tricorn load`.
 //! * `doctor.rs`: what the threads of a process do, for `tricorn doctor`.
 //! * `scoreboard.rs`: pages of the scoreboard, for the arbiter.
@@ -36,6 +37,7 @@ mod asgi;
 mod buffer;
 mod call;
 mod call_soon;
+mod collector;
 mod context;
 mod core;
 mod coroutine_function;
@@ -87,6 +89,8 @@ mod _core {
     use crate::call::CallGateway;
     #[pymodule_export]
     use crate::call_soon::CallSoon;
+    #[pymodule_export]
+    use crate::collector::Collector;
     #[pymodule_export]
     use crate::context::request_id;
     #[pymodule_export]

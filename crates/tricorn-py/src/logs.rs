@@ -1,22 +1,17 @@
 //! Where requests are told of, as settings have it: the access log, syslog, statsd.
+use crate::collector::Collector;
 use crate::given::Options;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::net::SocketAddr;
-use std::os::fd::RawFd;
 use tricorn_io::clock::MILLI;
-use tricorn_io::{AccessLog, Address, Failpoint, Logs, Policy, Relay, Socket, SocketType};
+use tricorn_io::{AccessLog, Failpoint, Logs, Policy, Relay};
 use tricorn_proto::access_log::Format;
 use tricorn_proto::statsd::Metrics;
 use tricorn_proto::syslog::Frame;
 
 /// How long metrics wait for more, to share a datagram.
 const GATHER: u64 = 100 * MILLI;
-
-/// A collector: `udp`, `tcp`, `unix`, `dgram` or `stream`, an address or a path, a descriptor that is connected already or -1, and
-/// one of a file that says where the collector is by now, or -1.
-type Collector = (String, String, RawFd, RawFd);
 
 pub fn open(options: &Bound<'_, PyDict>, fault: Option<Failpoint>) -> PyResult<Logs> {
     let options = Options(options);
@@ -34,7 +29,7 @@ pub fn open(options: &Bound<'_, PyDict>, fault: Option<Failpoint>) -> PyResult<L
 /// The option `syslog`: a collector, what stands before a message, before and behind which a time stands if there is something
 /// behind it, what stands at its end, and whether its length stands before it all.
 fn syslog(options: &Options<'_, '_>) -> PyResult<Option<(Frame, Relay)>> {
-    type Given = (Collector, Vec<u8>, Option<Vec<u8>>, Vec<u8>, bool);
+    type Given = (Py<Collector>, Vec<u8>, Option<Vec<u8>>, Vec<u8>, bool);
     let Some((collector, head, timed, tail, counted)) = options.optional::<Option<Given>>("syslog")? else {
         return Ok(None);
     };
@@ -43,45 +38,17 @@ fn syslog(options: &Options<'_, '_>) -> PyResult<Option<(Frame, Relay)>> {
         None => Frame::Plain { head, tail },
     };
     let policy = Policy { name: "syslog", most: 0, gather: 0, keeps: true };
-    Ok(Some((frame, Relay::new(policy, socket(collector)?))))
+    Ok(Some((frame, Relay::new(policy, collector.get().copy_socket()?))))
 }
 
 /// The option `statsd`: a collector, the prefix, tags, most bytes of a datagram, whether there are more metrics than gunicorn's.
 fn statsd(options: &Options<'_, '_>) -> PyResult<Option<(Metrics, Relay)>> {
-    type Given = (Collector, String, String, usize, bool);
+    type Given = (Py<Collector>, String, String, usize, bool);
     let Some((collector, prefix, tags, most, extended)) = options.optional::<Option<Given>>("statsd")? else {
         return Ok(None);
     };
     let policy = Policy { name: "statsd", most, gather: if most == 0 { 0 } else { GATHER }, keeps: false };
-    Ok(Some((Metrics::new(&prefix, &tags, extended), Relay::new(policy, socket(collector)?))))
-}
-
-fn socket((kind, place, descriptor, told): Collector) -> PyResult<Socket> {
-    let inet = || -> PyResult<SocketAddr> {
-        place.parse().map_err(|_| PyValueError::new_err(format!("a collector at {place:?}; expected ADDRESS:PORT")))
-    };
-    let unix = |kind| Address::Unix { path: (&place).into(), kind };
-    let address = match kind.as_str() {
-        "udp" => Address::Udp(inet()?),
-        "tcp" => Address::Tcp(inet()?),
-        "unix" => unix(None),
-        "dgram" => unix(Some(SocketType::DGRAM)),
-        "stream" => unix(Some(SocketType::STREAM)),
-        other => {
-            return Err(PyValueError::new_err(format!(
-                "a collector by {other}; expected udp, tcp, unix, dgram or stream"
-            )));
-        }
-    };
-    let given = |descriptor| {
-        let copy = (descriptor >= 0).then(|| tricorn_io::duplicate(descriptor)).transpose();
-        copy.map_err(|error| PyOSError::new_err(format!("the collector's descriptor {descriptor}: {error}")))
-    };
-    let made = Socket::new(address, given(descriptor)?);
-    Ok(match given(told)? {
-        Some(told) => made.following(told),
-        None => made,
-    })
+    Ok(Some((Metrics::new(&prefix, &tags, extended), Relay::new(policy, collector.get().copy_socket()?))))
 }
 
 /// Raises `ValueError` if it is no format. Returns a sentence with the known atoms if it has another one.

@@ -10,9 +10,7 @@ from tricorn.log.logger import Logger
 from tricorn.log.statsd import Statsd
 
 if TYPE_CHECKING:
-    from tricorn.config.collectors import Collector
     from tricorn.config.config import Config
-    from tricorn.log.outlet import Outlet
     from tricorn.log.syslog import Syslog
 
 # What a line depends on. A subclass that has one of its own is asked for each line.
@@ -41,7 +39,7 @@ def native_access(config: Config, logger: Logger) -> str | None:
 def native_syslog(config: Config, logger: Logger) -> tuple[object, ...] | None:
     """The core's option; None if no access lines go there, or Python must make them."""
     handler = _syslog_handler(logger) if is_native(config, logger) else None
-    return None if handler is None else (_option(handler.outlet), *handler.head_and_tail())
+    return None if handler is None else (handler.outlet.native, *handler.head_and_tail())
 
 
 def native_statsd(config: Config, logger: Logger) -> tuple[object, ...] | None:
@@ -54,21 +52,7 @@ def native_statsd(config: Config, logger: Logger) -> tuple[object, ...] | None:
     most = config.statsd_datagram
     if most == "auto":
         most = PACKED if outlet.collector.transport == "udp" else PACKED_LOCALLY
-    return _option(outlet), logger.prefix, logger.dogstatsd_tags, most, config.statsd_extended
-
-
-def _option(outlet: Outlet) -> tuple[str, str, int, int]:
-    """A collector as the core takes it: how it is reached, where it is, a socket that is connected, or -1; and a file
-    that says where it is by now, or -1."""
-    where: Collector = outlet.collector
-    address = outlet.address
-    if isinstance(address, tuple):
-        from tricorn.log.outlet import written
-
-        place = written(*address)
-    else:
-        place = address or ""
-    return where.transport, place, outlet.descriptor(), outlet.told
+    return outlet.native, logger.prefix, logger.dogstatsd_tags, most, config.statsd_extended
 
 
 def _syslog_handler(logger: Logger) -> Syslog | None:

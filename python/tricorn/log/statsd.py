@@ -49,7 +49,7 @@ class Statsd(Logger):
 
     @property
     def sock(self) -> socket.socket | None:
-        return None if self.outlet is None else self.outlet.socket
+        return None if self.outlet is None else self.outlet.socket()
 
     def critical(self, msg: object, *args: object, **kwargs: Any) -> None:
         super().critical(msg, *args, **kwargs)

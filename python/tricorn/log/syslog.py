@@ -58,7 +58,7 @@ class Syslog(RealLock, logging.handlers.SysLogHandler):
             self.handleError(record)
 
     def handleError(self, record: logging.LogRecord) -> None:
-        self.outlet.lost += 1
+        self.outlet.lose()
 
     def flush(self) -> None:
         self.outlet.flush()

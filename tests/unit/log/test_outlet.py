@@ -1,16 +1,22 @@
-"""A socket to a collector that may be away, full, or shared with a parent."""
+"""A connection to a collector that may be away, full, or shared with a parent."""
 
 from __future__ import annotations
 
 import os
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tricorn.config.collectors import Collector
 from tricorn.log import outlet as module
-from tricorn.log.outlet import KEPT, Outlet
+from tricorn.log.outlet import Outlet
+
+from tests.harness.deadline import until
+
+KEPT = 4 << 20
+"""Bytes of messages that the core keeps."""
 
 
 def receiver(path: Path | None = None) -> socket.socket:
@@ -29,11 +35,33 @@ def listener(path: Path) -> socket.socket:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time, in the hands of the test."""
-    now = [1000.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
-    return now
+def fork() -> Callable[[Callable[[], None]], None]:
+    """Runs a function in a fork, which ends without the affairs of pytest."""
+    made: list[int] = []
+
+    def run(function: Callable[[], None]) -> None:
+        if (pid := os.fork()) == 0:
+            status = 1
+            try:
+                function()
+                status = 0
+            finally:
+                os._exit(status)
+        made.append(pid)
+
+    yield run
+    assert [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in made] == [0] * len(made)
+
+
+def accepted(there: socket.socket) -> socket.socket | None:
+    """The next connection, if it is there."""
+    there.setblocking(False)
+    try:
+        made = there.accept()[0]
+    except BlockingIOError:
+        return None
+    made.settimeout(10)
+    return made
 
 
 def test_a_datagram_is_a_message() -> None:
@@ -42,7 +70,7 @@ def test_a_datagram_is_a_message() -> None:
         outlet.send(b"one")
         outlet.send(b"two")
         assert (there.recv(100), there.recv(100), outlet.lost) == (b"one", b"two", 0)
-        assert outlet.descriptor() >= 0
+        assert outlet.native.fileno() >= 0
         assert not outlet.is_stream
         outlet.close()
 
@@ -77,7 +105,6 @@ def test_of_a_unix_socket_the_kind_is_found_out_or_given(tmp_path: Path, kind: s
         ours = there.accept()[0] if is_stream else there
         assert ours.recv(100) == b"here\0"
         assert outlet.is_stream == is_stream
-        assert (outlet.descriptor() == -1) == is_stream
         outlet.close()
         ours.close()
 
@@ -108,7 +135,7 @@ def test_what_is_too_much_to_keep_is_lost_and_counted(tmp_path: Path) -> None:
     assert outlet.lost == 5
 
 
-def test_a_collector_that_comes_back_is_found_and_a_torn_message_sent_again(tmp_path: Path, clock: list[float]) -> None:
+def test_a_collector_that_comes_back_is_found_and_gets_what_was_kept(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with listener(path) as there:
         outlet = Outlet(Collector("stream", str(path)), keeps=True)
@@ -119,14 +146,11 @@ def test_a_collector_that_comes_back_is_found_and_a_torn_message_sent_again(tmp_
     path.unlink()
     for number in range(3):
         outlet.send(b"kept %d\0" % number)
-    assert outlet.socket is None
+    assert outlet.native.fileno() == -1
     with listener(path) as there:
-        outlet.send(b"too soon\0")
-        assert outlet.socket is None, "it is tried ever less often"
-        clock[0] += 60
-        outlet.send(b"last\0")
-        reading = there.accept()[0]
-        assert reading.recv(1000) == b"kept 0\0kept 1\0kept 2\0too soon\0last\0"
+        reading = until(lambda: outlet.flush() or accepted(there), "it is tried again")
+        assert reading.recv(1000) == b"kept 0\0kept 1\0kept 2\0"
+        assert outlet.lost == 0
         reading.close()
     outlet.close()
 
@@ -179,8 +203,10 @@ def test_the_end_waits_until_all_is_sent_to_a_reader_who_is_slow(tmp_path: Path)
     with listener(path) as there:
         outlet = Outlet(Collector("stream", str(path)), keeps=True)
         reading = there.accept()[0]
-        assert outlet.socket is not None
-        outlet.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
+        shared = outlet.socket()
+        assert shared is not None
+        shared.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
+        shared.close()
         count, message = 200, b"x" * 1000
         for _ in range(count):
             outlet.send(message)
@@ -200,23 +226,29 @@ def test_the_end_waits_until_all_is_sent_to_a_reader_who_is_slow(tmp_path: Path)
 
 
 def test_a_fork_has_a_stream_of_its_own_and_nothing_that_its_parent_keeps(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, fork: Callable[[Callable[[], None]], None]
 ) -> None:
     path = tmp_path / "socket"
     outlet = Outlet(Collector("stream", str(path)), keeps=True)
     outlet.send(b"the parent's\0")
-    with listener(path) as there:
-        monkeypatch.setattr(module.time, "monotonic", lambda: float("inf"))
-        outlet.flush()
-        parents = there.accept()[0]
-        assert parents.recv(100) == b"the parent's\0"
-        pid = os.getpid() + 1
-        monkeypatch.setattr(module.os, "getpid", lambda: pid)
+
+    def child() -> None:
         outlet.send(b"the child's\0")
-        childs = there.accept()[0]
+        outlet.close()
+        assert outlet.lost == 0
+
+    with listener(path) as there:
+        fork(child)
+        childs = until(lambda: accepted(there), "the child connects")
         assert childs.recv(100) == b"the child's\0"
-        childs.close()
-        parents.close()
+        assert childs.recv(100) == b"", "the parent's message is the parent's"
+        parents = until(lambda: outlet.flush() or accepted(there), "the parent connects")
+        assert parents.recv(100) == b"the parent's\0"
+        fork(child)
+        childs_too = until(lambda: accepted(there), "a fork of a process with a stream makes its own")
+        assert childs_too.recv(100) == b"the child's\0"
+        for each in (childs, childs_too, parents):
+            each.close()
     outlet.close()
 
 
@@ -226,10 +258,9 @@ def tcp_listener(host: str, port: int = 0) -> socket.socket:
     return made
 
 
-@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="the file is one of Linux's memory")
 @pytest.mark.parametrize("is_full", [False, True], ids=["ended", "full"])
 def test_a_stream_goes_in_every_process_where_the_arbiter_has_learned_that_its_name_leads(
-    is_full: bool, monkeypatch: pytest.MonkeyPatch, clock: list[float]
+    is_full: bool, monkeypatch: pytest.MonkeyPatch, fork: Callable[[Callable[[], None]], None]
 ) -> None:
     known = ["127.0.0.1"]
     monkeypatch.setattr(
@@ -239,27 +270,32 @@ def test_a_stream_goes_in_every_process_where_the_arbiter_has_learned_that_its_n
         outlet = Outlet(Collector("tcp", "collector", here.getsockname()[1]), keeps=True)
         outlet.send(b"first\0")
         stream, _ = here.accept()
-        worker = Outlet.__new__(Outlet)  # as a fork has it: the same file, a connection of its own
-        vars(worker).update(vars(outlet))
-        worker._kept, worker._lock, worker.told = type(outlet._kept)(), outlet._lock, os.dup(outlet.told)
-        worker.socket = worker._connected()
-        there_too, _ = here.accept()
-        while is_full and worker._size < KEPT // 2:
-            worker.send(b"x" * 50_000 + b"\0")
+        reader, writer = os.pipe()
+
+        def worker() -> None:
+            os.close(writer)
+            os.set_blocking(reader, False)
+            message = b"x" * 50_000 + b"\0" if is_full else b"later\0"
+            until(lambda: outlet.send(message) or _is_closed(reader), "the test has seen it", every=0.001)
+
+        fork(worker)
+        os.close(reader)
+        old = until(lambda: accepted(here), "the worker connects")
         known[0] = "127.0.0.2"
         assert outlet.move(module.look_up(outlet.collector, outlet.family))
-        assert worker.address == ("127.0.0.1", here.getsockname()[1])
+        assert outlet.address == ("127.0.0.2", here.getsockname()[1])
         if not is_full:
-            there_too.close()
-        for _ in range(100):
-            clock[0] += 1
-            worker.send(b"later\0")
-            if worker.address == ("127.0.0.2", here.getsockname()[1]) and worker.socket is not None:
-                break
-        found, _ = there.accept()
-        found.settimeout(10)
-        assert found.recv(1) == (b"x" if is_full else b"l"), "a message begins with its beginning"
-        for each in (stream, there_too, found):
+            old.close()
+        new = until(lambda: accepted(there), "the worker connects anew")
+        assert new.recv(1) == (b"x" if is_full else b"l"), "a message begins with its beginning"
+        os.close(writer)
+        for each in (stream, old, new):
             each.close()
-        worker._forget()
         outlet.close()
+
+
+def _is_closed(reader: int) -> bool:
+    try:
+        return os.read(reader, 1) == b""
+    except BlockingIOError:
+        return False

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tricorn import _core
 from tricorn import log as logs
 from tricorn.config.config import Config
 from tricorn.log.statsd import Statsd
@@ -215,15 +216,14 @@ class TestWhoTells:
         address = {"statsd_host": f"127.0.0.1:{heard.port}", "syslog_addr": f"udp://127.0.0.1:{heard.port}"}
         config = configure(**address, syslog=True, syslog_prefix="p", statsd_prefix="qq", errorlog="/dev/null")
         logger = logs.make(config)
-        place = f"127.0.0.1:{heard.port}"
         assert isinstance(logger, Statsd)
         assert logger.outlet is not None
-        (kind, where, descriptor, told), *frame = logs.native_syslog(config, logger) or ()
-        assert (kind, where, told) == ("udp", place, -1)
-        assert descriptor >= 0
+        collector, *frame = logs.native_syslog(config, logger) or ()
+        assert isinstance(collector, _core.Collector)
+        assert collector.address == ("127.0.0.1", heard.port)
+        assert collector.fileno() >= 0
         assert frame == [f"<14>gunicorn.p.access: [{os.getpid()}] ".encode(), None, b"\0", False]
-        collector = ("udp", place, logger.outlet.descriptor(), -1)
-        assert logs.native_statsd(config, logger) == (collector, "qq.", "", 1432, False)
+        assert logs.native_statsd(config, logger) == (logger.outlet.native, "qq.", "", 1432, False)
         assert logs.native_access(config, logger) is None
         assert not logs.python_access(config, logger)
 
@@ -232,7 +232,8 @@ class TestWhoTells:
         config = configure(statsd_host="unix:///nonexistent", statsd_datagram=given, errorlog="/dev/null")
         option = logs.native_statsd(config, logs.make(config))
         assert option is not None
-        assert (option[0], option[3]) == (("unix", "/nonexistent", -1, -1), most)
+        assert isinstance(option[0], _core.Collector)
+        assert (option[0].address, option[0].fileno(), option[3]) == ("/nonexistent", -1, most)
 
     def test_syslog_without_access_lines(self, configure: Configure, heard: Heard) -> None:
         address = f"udp://127.0.0.1:{heard.port}"

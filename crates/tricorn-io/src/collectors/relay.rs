@@ -1,10 +1,10 @@
 //! Messages on their way to a collector: gathered by threads of calls, sent by the monitor when they are due.
 use super::batch::Batch;
-use super::socket::{Address, Socket};
+use super::socket::{Address, Socket, wait_for_room};
 use crate::clock::{self, MILLI, SECOND};
-use crate::sys::poll::ready;
-use rustix::event::PollFlags;
-use rustix::io::Errno;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::{self, Errno};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -134,19 +134,74 @@ impl Relay {
 
     /// Sends what it can in time; the rest is lost. For the end of the worker.
     pub fn flush(&self) {
-        let mut writer = locked(&self.writer);
         let end = clock::now() + PATIENCE;
-        loop {
+        while let Some(full) = self.send_all() {
             let now = clock::now();
-            let is_full = self.send_some(&mut writer, now, true) == Err(Errno::AGAIN);
-            let Some(fd) = writer.socket.fd().filter(|_| is_full && now < end) else { break };
-            ready(fd, PollFlags::OUT, (end - now).min(*FULL.end()));
+            if now >= end {
+                break;
+            }
+            wait_for_room(full.as_fd(), (end - now).min(*FULL.end()));
         }
-        writer.give_up(&self.lost);
+        self.give_up();
+    }
+
+    /// Sends all it has, as far as the socket takes it. A copy of the socket if it is full.
+    pub fn send_all(&self) -> Option<OwnedFd> {
+        let mut writer = locked(&self.writer);
+        let is_full = self.send_some(&mut writer, clock::now(), true) == Err(Errno::AGAIN);
+        is_full.then(|| writer.socket.copy_fd()).flatten()
+    }
+
+    /// Drops what it has.
+    fn give_up(&self) {
+        locked(&self.writer).give_up(&self.lost);
         let mut pending = locked(&self.pending);
         self.lost.fetch_add(pending.messages_from(0), Relaxed);
         pending.clear(0);
         self.due_at.store(0, Relaxed);
+    }
+
+    /// Looks at the socket.
+    pub fn socket<T>(&self, look: impl FnOnce(&Socket) -> T) -> T {
+        look(&locked(&self.writer).socket)
+    }
+
+    /// Connects at once.
+    pub fn connect(&self) -> io::Result<()> {
+        locked(&self.writer).socket.open()
+    }
+
+    /// Drops what it has, and closes the connection.
+    pub fn close(&self) {
+        self.give_up();
+        locked(&self.writer).socket.disconnect();
+    }
+
+    /// Follows the collector's name. Whether it leads elsewhere.
+    pub fn move_to(&self, to: SocketAddr) -> bool {
+        let moved = locked(&self.writer).socket.move_to(to);
+        if moved {
+            self.retry_at.store(0, Relaxed);
+        }
+        moved
+    }
+
+    /// Counts a message that was never made.
+    pub fn lose(&self) {
+        self.lost.fetch_add(1, Relaxed);
+    }
+
+    /// Begins anew in a forked process: what its parent keeps is the parent's. No other thread held a lock when it forked.
+    pub fn after_fork(&self) {
+        let mut writer = locked(&self.writer);
+        writer.give_up(&self.lost);
+        writer.before = 0;
+        writer.socket.after_fork();
+        locked(&self.pending).clear(0);
+        self.taken.store(0, Relaxed);
+        self.due_at.store(0, Relaxed);
+        self.retry_at.store(0, Relaxed);
+        self.lost.store(0, Relaxed);
     }
 
     /// Sends what was left, then what has come since: `all` of it, or without a piece that waits for more.
@@ -255,6 +310,7 @@ impl Trouble {
         let place = match address {
             Address::Udp(address) | Address::Tcp(address) => address.to_string(),
             Address::Unix { path, .. } => path.display().to_string(),
+            Address::Unresolved(_) => "an unknown address".into(),
         };
         let kept = if policy.keeps {
             format!("up to {} MiB of messages are kept", MOST >> 20)

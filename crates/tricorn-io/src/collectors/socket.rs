@@ -1,7 +1,10 @@
 //! A socket to a collector that may be away: no call waits, and a lost connection is made again, ever less often.
 use crate::clock::{MILLI, SECOND};
+use crate::sys::poll::ready;
+use rustix::event::PollFlags;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::io::{self, Errno, pread};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::{self, Errno, fcntl_dupfd_cloexec, pread, pwrite};
 use rustix::net::sockopt::socket_type;
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with};
 use std::net::SocketAddr;
@@ -13,7 +16,7 @@ const RETRY: std::ops::RangeInclusive<u64> = 10 * MILLI..=5 * SECOND;
 /// Most bytes of an address and a port as text.
 const PLACE: usize = 64;
 
-/// Where a collector listens. Names are resolved before.
+/// Where a collector listens. Python resolves names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     Udp(SocketAddr),
@@ -23,6 +26,8 @@ pub enum Address {
         path: PathBuf,
         kind: Option<SocketType>,
     },
+    /// A name without an address so far.
+    Unresolved(SocketType),
 }
 
 #[derive(Debug)]
@@ -54,6 +59,67 @@ impl Socket {
         Socket { told: Some(told), ..self }
     }
 
+    /// Makes the file that copies of this socket follow, in forked processes too. Without memory for it none does.
+    pub fn followed(self) -> Socket {
+        let socket = Socket { told: memfd_create("tricorn-collector", MemfdFlags::CLOEXEC).ok(), ..self };
+        if let Address::Tcp(address) = socket.address {
+            socket.tell(address);
+        }
+        socket
+    }
+
+    /// Copies the socket for another user of this process. Datagrams share the connection; each stream has its own.
+    pub fn copy(&self) -> io::Result<Socket> {
+        let duplicate = |fd: &OwnedFd| fcntl_dupfd_cloexec(fd, 3);
+        let made = self.fd.as_ref().filter(|_| !self.is_stream).map(duplicate).transpose()?;
+        let told = self.told.as_ref().map(duplicate).transpose()?;
+        Ok(Socket { told, ..Socket::new(self.address.clone(), made) })
+    }
+
+    /// Connects at once, whenever that was tried last.
+    pub fn open(&mut self) -> io::Result<()> {
+        self.retry_at = 0;
+        self.connect(0)
+    }
+
+    /// Closes the connection. The next message opens another one.
+    pub fn disconnect(&mut self) {
+        self.fd = None;
+    }
+
+    /// Follows the collector's name to another address; all copies of a datagram socket follow with it (`connect(2)`), streams when
+    /// they are connected next. Whether it is another one.
+    pub fn move_to(&mut self, to: SocketAddr) -> bool {
+        let address = match self.address {
+            Address::Udp(_) | Address::Unresolved(SocketType::DGRAM) => Address::Udp(to),
+            Address::Tcp(_) | Address::Unresolved(_) => Address::Tcp(to),
+            Address::Unix { .. } => return false,
+        };
+        if self.address == address {
+            return false;
+        }
+        self.tell(to);
+        self.address = address;
+        (self.delay, self.retry_at) = (0, 0);
+        match &self.fd {
+            // A refusal changes nothing: the next lookup may know another address.
+            Some(fd) if self.is_connectionless() => drop(connect(fd, &to)),
+            _ => self.fd = None,
+        }
+        true
+    }
+
+    /// Gives a forked process a stream of its own. Where it may not connect (another user), the parent's serves still.
+    pub fn after_fork(&mut self) {
+        (self.delay, self.retry_at) = (0, 0);
+        if self.is_stream
+            && self.fd.is_some()
+            && let Ok((fd, is_stream)) = connected(&self.address)
+        {
+            (self.fd, self.is_stream) = (Some(fd), is_stream);
+        }
+    }
+
     /// A piece may be taken in part.
     pub fn is_stream(&self) -> bool {
         self.is_stream
@@ -61,7 +127,7 @@ impl Socket {
 
     /// Messages that were sent tell nothing of who reads them.
     pub fn is_connectionless(&self) -> bool {
-        matches!(self.address, Address::Udp(_))
+        matches!(self.address, Address::Udp(_) | Address::Unresolved(SocketType::DGRAM))
     }
 
     /// Whether it has turned out with the last piece that the one before it is lost.
@@ -76,6 +142,11 @@ impl Socket {
     /// When a connection is tried again, if there is none.
     pub fn retry_at(&self) -> u64 {
         self.retry_at
+    }
+
+    /// A copy of the descriptor, to wait for while another thread may close this one.
+    pub fn copy_fd(&self) -> Option<OwnedFd> {
+        fcntl_dupfd_cloexec(self.fd()?, 3).ok()
     }
 
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -149,6 +220,14 @@ impl Socket {
         self.told().is_some_and(|told| self.address != Address::Tcp(told))
     }
 
+    /// Writes the address into the file that copies follow, in one piece.
+    fn tell(&self, address: SocketAddr) {
+        if let Some(told) = &self.told {
+            let line = format!("{:PLACE$}", format!("{address}\n"));
+            let _ = pwrite(told, line.as_bytes(), 0); // memory of this process: it has room for a line
+        }
+    }
+
     /// Where the collector is by now, if that is told.
     fn told(&self) -> Option<SocketAddr> {
         let mut bytes = [0; PLACE];
@@ -164,6 +243,11 @@ impl Socket {
     }
 }
 
+/// Waits until a socket takes something, or has failed.
+pub fn wait_for_room(fd: BorrowedFd<'_>, nanos: u64) {
+    ready(fd, PollFlags::OUT, nanos);
+}
+
 /// Whether it is a stream, too.
 fn connected(address: &Address) -> io::Result<(OwnedFd, bool)> {
     match address {
@@ -173,6 +257,7 @@ fn connected(address: &Address) -> io::Result<(OwnedFd, bool)> {
         Address::Unix { path, kind: None } => unix(path, SocketType::DGRAM)
             .map(|fd| (fd, false))
             .or_else(|_| unix(path, SocketType::STREAM).map(|fd| (fd, true))),
+        Address::Unresolved(_) => Err(Errno::ADDRNOTAVAIL),
     }
 }
 
@@ -195,8 +280,6 @@ fn unix(path: &PathBuf, kind: SocketType) -> io::Result<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::poll::ready;
-    use rustix::event::PollFlags;
     use std::io::Read;
     use std::net::TcpListener;
 
@@ -225,5 +308,25 @@ mod tests {
         let mut taken = [0; 10];
         second.read_exact(&mut taken).expect("the message");
         assert_eq!((&taken, written), (b"a message\n", 10));
+    }
+
+    #[test]
+    fn a_collector_that_is_away_is_tried_ever_less_often() {
+        let free = TcpListener::bind(("127.0.0.1", 0)).expect("a free port").local_addr().expect("an address");
+        let mut socket = Socket::new(Address::Unix { path: "/nonexistent/socket".into(), kind: None }, None);
+        let mut pauses = Vec::new();
+        let mut now = 0;
+        for _ in 0..12 {
+            assert_eq!(socket.send(b"message", &mut 0, now), Err(Errno::NOENT));
+            assert_eq!(socket.send(b"message", &mut 0, socket.retry_at() - 1), Err(Errno::NOTCONN), "too soon");
+            pauses.push(socket.retry_at() - now);
+            now = socket.retry_at();
+        }
+        assert_eq!((pauses[0], pauses[1], pauses[11]), (*RETRY.start(), 2 * RETRY.start(), *RETRY.end()));
+        // Another address is tried at once.
+        let mut socket = Socket::new(Address::Unresolved(SocketType::DGRAM), None);
+        assert_eq!(socket.send(b"message", &mut 0, 1), Err(Errno::ADDRNOTAVAIL));
+        assert!(socket.move_to(free) && !socket.move_to(free));
+        assert_eq!(socket.send(b"message", &mut 0, 1), Ok(7));
     }
 }

@@ -8,12 +8,11 @@ writes what it was told into a pipe:
 
 The arbiter, its workers and their cores have copies of one socket for datagrams. Connected anew by the arbiter it is so
 for all of them (connect(2)). A stream is each process's own. The arbiter writes the address into a file that they all
-have (`Outlet.told`); a process that connects anew, because the stream has ended or takes no more, connects to that.
+have; a process that connects anew, because the stream has ended or takes no more, connects to that.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
@@ -23,7 +22,7 @@ from tricorn.arbiter.periodic import Periodic
 from tricorn.arbiter.policy.events import Event
 from tricorn.arbiter.policy.state import NEVER, State
 from tricorn.arbiter.worker_handle import fork
-from tricorn.log.outlet import Place, look_up
+from tricorn.log.outlet import look_up
 from tricorn.record import Record
 from tricorn.unpatched import os, signal
 
@@ -132,13 +131,12 @@ class CollectorResolver(Periodic):
             with suppress(ProcessLookupError):
                 os.kill(asking.pid, signal.SIGKILL)
         self.close()
-        try:
-            family, host, port = json.loads(data)
-        except ValueError:
+        if not data:
             return  # the name is not known now: what was known before stays
-        if asking.outlet in self._outlets() and asking.outlet.move(Place(family, host, port)):
+        place = data.decode()
+        if asking.outlet in self._outlets() and asking.outlet.move(place):
             self._delay = PAUSE
-            where = f"{asking.outlet.collector} is at {host} from now on"
+            where = f"{asking.outlet.collector} is at {place.rpartition(':')[0].strip('[]')} from now on"
             self._parts.generation.log.info("%s: its name means another address.", where)
 
 
@@ -149,7 +147,7 @@ def _answer(outlet: Outlet, writer: int) -> NoReturn:
         signal.alarm(ANSWER)
         os.dup2(writer, 0)
         os.closerange(1, 1 << 16)
-        os.write(0, json.dumps(look_up(outlet.collector, outlet.family)).encode())
+        os.write(0, look_up(outlet.collector, outlet.family).encode())
         status = 0
     finally:
         os._exit(status)
