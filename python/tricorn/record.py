@@ -61,7 +61,7 @@ class Record:
 
 
 if TYPE_CHECKING:
-    from dataclasses import replace as replace
+    from dataclasses import replace as replace  # noqa: TID251  (for type checkers only)
 else:
 
     def replace(record, **changes):

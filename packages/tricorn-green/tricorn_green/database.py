@@ -12,7 +12,6 @@ import re
 import time
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,16 +26,16 @@ _REFUSAL = re.compile(
 )
 
 
-@dataclass(slots=True)
 class Refusals:
     """Connections that one database refused this worker."""
 
-    count: int = 0
-    """Since the last report."""
-    text: str = ""
-    """What it said first."""
-    reported: float = -math.inf
-    """When there was a report."""
+    def __init__(self, count: int = 0, text: str = "") -> None:
+        self.count = count
+        """Refusals since the last report."""
+        self.text = text
+        """The first message of the database."""
+        self.reported = -math.inf
+        """The time of the last report."""
 
     def sentence(self, address: str, held: int, workers: int, each: int) -> str:
         """For the log. `held`: by all workers; `each`: the requests that a worker may run at once."""

@@ -10,7 +10,6 @@ arbiter reads no message while there are workers: what one that was killed has s
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 from tricorn import descriptors
 from tricorn.arbiter.shared_memory import Memory
@@ -28,11 +27,11 @@ FLAGS = getattr(socket, "MSG_CMSG_CLOEXEC", 0) | socket.MSG_DONTWAIT
 UNREAD = 1 << 16
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Channel:
-    receiver: socket.socket
-    sender: socket.socket
-    bell: int
+    """The two ends of the channel, and the bell."""
+
+    def __init__(self, receiver: socket.socket, sender: socket.socket, bell: int) -> None:
+        self.receiver, self.sender, self.bell = receiver, sender, bell
 
     def hand_over(self) -> tuple[int, int, int]:
         """Called in a worker: returns the descriptors, which the caller owns from now on."""
@@ -63,14 +62,14 @@ class Channel:
                 return count
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class SharedChannel:
     """Made by the arbiter for its whole life."""
 
-    channel: Channel | None
-    """Absent where the system has no such sockets: every request is served by the worker that has its connection."""
-    group_memory: Memory = field(default_factory=lambda: Memory("tricorn-group", GROUP_BYTES))
-    ledger_memory: Memory = field(default_factory=lambda: Memory("tricorn-ledger", LEDGER_BYTES))
+    def __init__(self, channel: Channel | None) -> None:
+        self.channel = channel
+        """None where the system has no such sockets: every request is served by the worker that has its connection."""
+        self.group_memory = Memory("tricorn-group", GROUP_BYTES)
+        self.ledger_memory = Memory("tricorn-ledger", LEDGER_BYTES)
 
     @property
     def group(self) -> memoryview:

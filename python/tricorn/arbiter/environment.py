@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
 
 from tricorn.config import env_file
 from tricorn.config.config import Config
@@ -13,15 +12,15 @@ from tricorn.unpatched import os
 MOST_FILES = 65_536
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Environment:
-    """Changes that a configuration makes to the process, so that the next one can undo them."""
+    """A configuration's changes of the process, which the next configuration can take back."""
 
-    cwd: str = field(default_factory=os.getcwd)
-    """The directory of the start; relative paths of the configuration begin there."""
-    _variables: dict[str, str | None] = field(default_factory=dict)
-    """The variables of `raw_env` as they were before."""
-    _paths: list[str] = field(default_factory=list)
+    def __init__(self, cwd: str | None = None) -> None:
+        self.cwd = os.getcwd() if cwd is None else cwd
+        """The directory where the server was started; relative paths of the configuration begin there."""
+        self._variables: dict[str, str | None] = {}
+        """The variables of `raw_env` as they were before."""
+        self._paths: list[str] = []
 
     def enter(self, config: Config) -> None:
         """Takes the last configuration's changes back and makes this one's. Raises ConfigError, changing nothing."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from tricorn import brought, workers
 from tricorn import log as logs
@@ -30,26 +29,30 @@ from tricorn.workers.application import Application
 from tricorn.workers.base import Worker
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Generation:
-    config: Config
-    worker_class: type[Worker]
-    """`AutoWorker` if the class is `auto` and the application is not loaded here."""
-    log: Logger
-    app: Application
-    reason: str = ""
-    """The reason for the class, if `auto` has chosen it."""
-    files: tuple[str, ...] = ()
-    """Configuration files, the weakest first."""
-    began: float = field(default_factory=time.monotonic)
-    """The time when its preparation began."""
-    listeners: list[Listener] = field(default_factory=list)
-    admin: list[Listener] = field(default_factory=list)
-    pages: Pages | None = None
-    certificates: Certificates | None = None
-    """Absent if nothing speaks TLS."""
-    log_level: Level | None = None
-    """Set over the control socket, for the workers of this generation."""
+    """One load of the configuration and the application."""
+
+    def __init__(
+        self, config: Config, worker_class: type[Worker], log: Logger, app: Application, files: tuple[str, ...] = ()
+    ) -> None:
+        self.config = config
+        self.worker_class = worker_class
+        """The class of `auto` if the application is not loaded here."""
+        self.log = log
+        self.app = app
+        self.reason = ""
+        """Why it is that class, if it was chosen by `auto`."""
+        self.files = files
+        """The files that settings were read from, the weakest first."""
+        self.began = time.monotonic()
+        """When its preparation did."""
+        self.listeners: list[Listener] = []
+        self.admin: list[Listener] = []
+        self.pages: Pages | None = None
+        self.certificates: Certificates | None = None
+        """Absent if nothing speaks TLS."""
+        self.log_level: Level | None = None
+        """Set over the control socket, for the workers of this generation."""
 
     @property
     def policy(self) -> Policy:

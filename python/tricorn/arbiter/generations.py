@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 
 from tricorn import log as logs
 from tricorn.arbiter import sockets
@@ -75,7 +75,8 @@ class Generations:
             loaded = self._sources.load()
             new, warnings = self._from(loaded, old), loaded.warnings
         else:
-            new, warnings = replace(old, app=self._application(old.config, old), began=time.monotonic()), ()
+            new, warnings = copy.copy(old), ()
+            new.app, new.began = self._application(old.config, old), time.monotonic()
         self._last += 1
         self._all[self._last] = new
         self.current = new

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import NamedTuple
 
+from tricorn.record import Record
 from tricorn.unpatched import os
 
 LISTENS = "0A"
 """TCP_LISTEN in hexadecimal digits, as /proc/net/tcp has it."""
 
 
-class Holder(NamedTuple):
+class Holder(Record):
     """A process, shown as `pid 4711 (nginx)`."""
 
     pid: int

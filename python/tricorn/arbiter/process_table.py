@@ -7,10 +7,8 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from signal import Signals
-from typing import NamedTuple
 
 from tricorn import workers
 from tricorn.arbiter import hooks, reuse_port
@@ -27,6 +25,7 @@ from tricorn.arbiter.worker_handle import WorkerHandle, fork, open_bell, open_fi
 from tricorn.errors import ExitCode
 from tricorn.metrics.application import AppMetrics
 from tricorn.metrics.scoreboard import Ledger, Scoreboard
+from tricorn.record import Record, replace
 from tricorn.unpatched import os, time
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import BootFailed, encode
@@ -37,7 +36,7 @@ NAMED = 10
 """Most requests of a worker that is gone that the log names: the oldest."""
 
 
-class Files(NamedTuple):
+class Files(Record):
     """Files without a name that a worker writes and the arbiter reads; -1 where the system has none."""
 
     stacks: int
@@ -47,47 +46,51 @@ class Files(NamedTuple):
     """Written to for an order in the file of profiles."""
 
     def close(self) -> None:
-        for file in self:
+        for file in vars(self).values():
             _close(file)
 
     def of_arbiter(self) -> Files:
         """Without the end of the bell that is the worker's."""
         _close(self.bell_reader)
-        return self._replace(bell_reader=-1)
+        return replace(self, bell_reader=-1)
 
     def of_worker(self) -> Files:
         """Without the end of the bell that is the arbiter's."""
         _close(self.bell_writer)
-        return self._replace(bell_writer=-1)
+        return replace(self, bell_writer=-1)
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class ProcessTable:
-    server: Server
-    signals: Sequence[Signals]
-    """Signals that the arbiter handles: a new worker must not inherit the handlers."""
-    private: list[int]
-    """Descriptors that are the arbiter's alone."""
-    shared: SharedChannel
-    release: Callable[[], object] = lambda: None
-    """Called in a worker: closes the arbiter's other descriptors."""
-    app_metrics: AppMetrics | None = None
-    """The files of the application's own metrics."""
-    life: int = field(init=False)
-    """The read end of a pipe that only the arbiter holds open."""
-    ledger: Ledger = field(init=False)
-    routes: Routes = field(default_factory=Routes)
-    handles: dict[int, WorkerHandle] = field(default_factory=dict)
-    once: Once = field(default_factory=Once)
-    guard: Guard = field(init=False)
-    """Around all that a worker has written or sent."""
+    """The workers by number, and all that they have in common."""
 
-    def __post_init__(self) -> None:
-        self.guard = Guard(lambda: self.server.log, time.monotonic)
+    def __init__(
+        self,
+        server: Server,
+        signals: Sequence[Signals],
+        private: Sequence[int],
+        shared: SharedChannel,
+        release: Callable[[], object] = lambda: None,
+        app_metrics: AppMetrics | None = None,
+    ) -> None:
+        self.server = server
+        self.signals = signals
+        """The signals that the arbiter handles, and a new worker must not inherit."""
         self.life, writer = os.pipe()
-        self.private = [*self.private, writer]
-        self.ledger = Ledger(self.shared.ledger)
+        """The read end of a pipe that only the arbiter holds open."""
+        self.private = [*private, writer]
+        """Descriptors that are the arbiter's alone."""
+        self.shared = shared
+        self.release = release
+        """In a worker: closes what else only the arbiter is to hold."""
+        self.app_metrics = app_metrics
+        """The directory of the application's own metrics."""
+        self.ledger = Ledger(shared.ledger)
         self.ledger.begin()
+        self.routes = Routes()
+        self.handles: dict[int, WorkerHandle] = {}
+        self.once = Once()
+        self.guard = Guard(lambda: self.server.log, time.monotonic)
+        """The guard around all that a worker has written or sent."""
 
     def workers(self) -> dict[int, Worker]:
         """Returns the workers by pid, as hooks see them."""

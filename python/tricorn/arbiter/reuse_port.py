@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from tricorn.arbiter import sockets
 from tricorn.arbiter.sockets import Listener
@@ -28,7 +27,6 @@ from tricorn.errors import BindError
 from tricorn.unpatched import socket
 
 
-@dataclass(slots=True, eq=False)
 class Reserved(Listener):
     """The arbiter's: bound, not listening."""
 

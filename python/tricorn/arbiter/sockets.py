@@ -9,7 +9,6 @@ import sys
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -27,24 +26,32 @@ BIND_ATTEMPTS = 5
 FIRST_SYSTEMD_FD = 3
 
 
-@dataclass(slots=True, eq=False)
 class Listener:
     """A listening socket. Everything that is not here is the socket's: hooks call `getsockname()` and the like.
 
     Generations that have the same socket have a listener each if they speak something else there.
     """
 
-    socket: socket.socket
-    file: tuple[str, int, int] | None = None
-    """Path, device and inode of the unix socket that we made and will remove."""
-    door: Door | None = None
-    """The address in the configuration; None: the listener came from elsewhere and is not named there."""
-    shared: bool = False
-    """The service manager, a predecessor or a successor listens on it too: it must stay as it is when we close."""
-    foreign: bool = False
-    """Passed by number (fd://): the program that passed it may listen on it when we are gone."""
-    _address: Any = None
-    """The bound address, once the core has the socket or it is closed."""
+    def __init__(
+        self,
+        socket: socket.socket,
+        file: tuple[str, int, int] | None = None,
+        door: Door | None = None,
+        *,
+        shared: bool = False,
+        foreign: bool = False,
+    ) -> None:
+        self.socket = socket
+        self.file = file
+        """Path, device and inode of the unix socket that we made and will remove."""
+        self.door = door
+        """The configuration's door; None: it came from elsewhere, and the configuration does not name it."""
+        self.shared = shared
+        """The service manager, a predecessor or a successor listens on it too: it must stay as it is when we close."""
+        self.foreign = foreign
+        """It came by number (fd://): who passed it may listen on it when we are gone."""
+        self._address: Any = None
+        """Where it was bound to, once the core has it or it is closed."""
 
     def hand_over(self) -> int:
         """The descriptor, which the caller owns from now on: no Python object closes it behind the core's back."""
@@ -70,7 +77,11 @@ class Listener:
 
     def speaking(self, door: Door) -> Listener:
         """The same socket with this door."""
-        return self if self.door == door else replace(self, door=door)
+        if self.door == door:
+            return self
+        made = type(self)(self.socket, self.file, door, shared=self.shared, foreign=self.foreign)
+        made._address = self._address
+        return made
 
     @property
     def tls(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Literal
 
 from tricorn.arbiter.allowance import Allowance
@@ -26,35 +25,49 @@ Cancelled = Literal["told", "ended", "over"]
 """What became of a call that was to be cancelled: told to end, ended before, or told or answered before."""
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class WorkerHandle:
-    nr: int
-    worker: Worker
-    """As hooks know it; the one that serves is its copy in the other process."""
-    pid: int
-    messages: int
-    """The read end of the worker's pipe."""
-    pages: Pages
-    page: int
-    """The number of its page of the scoreboard."""
-    stacks: int = -1
-    """A file into which it writes the stacks of its threads when it is asked; -1 where there is none."""
-    profile: int = -1
-    """A file into which it writes what its slow requests did, and profiles; -1 where there is none."""
-    profile_bell: int = -1
-    """The write end of a pipe at which its sampler waits for orders.
+    """A worker as the arbiter sees it."""
 
-    A pipe rather than an eventfd: its ends have separate flags, so a worker cannot make the arbiter's writes block.
-    """
-    profiled: int = 0
-    """The number of the last order."""
-    decoder: Decoder = field(default_factory=Decoder)
-    allowance: Allowance = field(default_factory=Allowance)
-    open: bool = True
-    kind: str = ""
-    """The worker's class, once it serves."""
-    libraries: Mapping[str, str] = field(default_factory=dict)
-    """Versions of C libraries in it."""
+    def __init__(
+        self,
+        nr: int,
+        worker: Worker,
+        pid: int,
+        messages: int,
+        pages: Pages,
+        page: int,
+        *,
+        stacks: int = -1,
+        profile: int = -1,
+        profile_bell: int = -1,
+    ) -> None:
+        self.nr = nr
+        self.worker = worker
+        """The worker as hooks know it; the one that serves is its copy in the other process."""
+        self.pid = pid
+        self.messages = messages
+        """The read end of the worker's pipe."""
+        self.pages = pages
+        self.page = page
+        """The number of its page of the scoreboard."""
+        self.stacks = stacks
+        """A file into which it writes the stacks of its threads when it is asked; -1 where there is none."""
+        self.profile = profile
+        """A file into which it writes what its slow requests did, and profiles; -1 where there is none."""
+        self.profile_bell = profile_bell
+        """The write end of a pipe at which its sampler waits for orders.
+
+        A pipe rather than an eventfd: its ends have separate flags, so a worker cannot make the arbiter's writes block.
+        """
+        self.profiled = 0
+        """The number of the last order."""
+        self.decoder = Decoder()
+        self.allowance = Allowance()
+        self.open = messages >= 0
+        self.kind = ""
+        """The worker's class, once it serves."""
+        self.libraries: Mapping[str, str] = {}
+        """Versions of C libraries in it."""
 
     def receive(self, now: float, most: int = READ_SIZE) -> list[Message]:
         """What the worker has said since, of at most so many bytes; closes the pipe at its end.

@@ -12,18 +12,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from tricorn.config import doors
 from tricorn.config.unavailable import Takes
 from tricorn.config.validators import Invalid
-from tricorn.record import replace
+from tricorn.record import Record, replace
 
 UVICORN, HYPERCORN, GRANIAN = "uvicorn", "hypercorn", "granian"
 SERVERS = (UVICORN, HYPERCORN, GRANIAN)
 
 
-class Sets(NamedTuple):
+class Sets(Record):
     """Raw values of settings, by their names."""
 
     settings: str
@@ -32,21 +31,21 @@ class Sets(NamedTuple):
     takes: Takes = Takes.VALUE
 
 
-class Nothing(NamedTuple):
+class Nothing(Record):
     why: str
     takes: Takes = Takes.VALUE
 
 
-class Refused(NamedTuple):
+class Refused(Record):
     sentence: str
     takes: Takes = Takes.VALUE
 
 
-class Ours(NamedTuple):
+class Ours(Record):
     note: str
 
 
-class Borrowed(NamedTuple):
+class Borrowed(Record):
     flags: str
     """Separated by spaces."""
     servers: tuple[str, ...]

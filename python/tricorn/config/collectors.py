@@ -6,7 +6,7 @@ syslog_addr    udp://HOST:PORT  tcp://HOST:PORT  unix://PATH  unix://PATH#dgram 
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from tricorn.config.addresses import MOST_PORT
 from tricorn.config.validators import Refused, Text, digits
@@ -18,7 +18,7 @@ Transport = Literal["udp", "tcp", "unix", "dgram", "stream"]
 """How a collector is reached; of a unix socket of either type datagrams are tried first."""
 
 
-class Collector(NamedTuple):
+class Collector(Record):
     transport: Transport
     host: str
     """A path for those of the file system."""

@@ -17,7 +17,6 @@ from __future__ import annotations
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tricorn.metrics import identity
@@ -40,19 +39,16 @@ class NotOurs(Exception):
     """Why the directory is left alone."""
 
 
-@dataclass(slots=True, eq=False)
 class AppMetrics:
     """The directory, from the start of the arbiter to its end. A worker has a copy."""
 
-    path: str
-    descriptor: int
-    """The directory, opened; it carries the arbiter's lock."""
-    suffix: str
-    """Suffix of the file names used here."""
-    identity: identity.Identity = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.identity = identity.Identity(f"0{self.suffix}")
+    def __init__(self, path: str, descriptor: int, suffix: str) -> None:
+        self.path = path
+        self.descriptor = descriptor
+        """The directory, opened; it carries the arbiter's lock."""
+        self.suffix = suffix
+        """Suffix of the file names used here."""
+        self.identity = identity.Identity(f"0{suffix}")
 
     def adopt(self, slot: int, warn: Callable[[str], object]) -> None:
         """Makes the library count for this slot. Called in a worker, after the fork."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 import warnings
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tricorn import extensions
 from tricorn.config.resolve import override
 from tricorn.config.settings import processes
 from tricorn.errors import ConfigError
+from tricorn.record import Record
 from tricorn.spelling import hint
 from tricorn.workers import installed
 
@@ -166,7 +167,7 @@ def _version(package: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-class Family(NamedTuple):
+class Family(Record):
     """A class of ours, and the names under which it is known."""
 
     place: str

@@ -11,15 +11,16 @@ import sys
 import threading
 from contextlib import suppress
 from types import FrameType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
+from tricorn.record import Record
 from tricorn.unpatched import os, signal
 
 THREADS_PATIENCE = 2.0
 """Seconds for threads that are no daemons, once the requests are done."""
 
 
-class Limits(NamedTuple):
+class Limits(Record):
     """How a server's process ends."""
 
     log: Any

@@ -45,7 +45,7 @@ class House:
         worker: Any = SimpleNamespace(slot=1, spec=SimpleNamespace(hands_over=hands_over))
         page = self.pages.take()
         assert page is not None
-        handle = WorkerHandle(nr, worker, 2**22 + nr, -1, self.pages, page, open=False)
+        handle = WorkerHandle(nr, worker, 2**22 + nr, -1, self.pages, page)
         self.processes.handles[nr] = handle
         return handle
 

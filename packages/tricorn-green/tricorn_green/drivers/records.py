@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from tricorn.record import Record
 
 from tricorn.libraries import Library
 
@@ -25,7 +26,7 @@ class Log(Protocol):
     def warning(self, text: str, /, *arguments: object) -> object: ...
 
 
-class Care(NamedTuple):
+class Care(Record):
     """What the settings ask for."""
 
     doctor: str = "observe"
@@ -69,8 +70,7 @@ Apply = Callable[[Any, Ground], None]
 """Called with the module when it has been executed, and again if it is reloaded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cure:
+class Cure(Record):
     """What waits in C is called by a thread (`doctor = heal`), without a change of the application."""
 
     apply: Apply
@@ -82,8 +82,7 @@ class Cure:
     """There is a test with the library itself; it cannot be had everywhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(Record):
     """The library has a place for this, and waits cooperatively from then on."""
 
     apply: Apply
@@ -91,8 +90,7 @@ class Hook:
     """What is done, for the documentation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Record):
     """Cooperative under a condition, which is looked at; the log says if it is not met."""
 
     apply: Apply
@@ -100,8 +98,7 @@ class Check:
     """A sentence for the documentation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
+class Blocks(Record):
     """While it waits nothing else of the worker runs. One line in the log says so, and what to do."""
 
     remedy: str
@@ -114,16 +111,14 @@ class Blocks:
     cure: Cure | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cooperative:
+class Cooperative(Record):
     """Python all the way down to sockets that are patched: nothing is to be done."""
 
 
 Treatment = Hook | Check | Blocks | Cooperative
 
 
-@dataclass(frozen=True, slots=True)
-class Driver:
+class Driver(Record):
     """One library."""
 
     library: Library

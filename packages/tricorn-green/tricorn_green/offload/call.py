@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import copy_context
-from dataclasses import dataclass
 from typing import Any
 
 from tricorn.unpatched import _thread, time
@@ -34,14 +33,14 @@ _here = _thread._local()
 """On a thread of a pool: the call that it makes."""
 
 
-@dataclass(slots=True)
 class Counts:
-    """Of this process."""
+    """Calls of this process."""
 
-    calls: int = 0
-    abandoned: int = 0
-    """Calls that are under way, and whose callers have gone."""
-    abandoned_ever: int = 0
+    def __init__(self) -> None:
+        self.calls = 0
+        self.abandoned = 0
+        """Calls that are under way, and whose callers have gone."""
+        self.abandoned_ever = 0
 
 
 counts = Counts()
