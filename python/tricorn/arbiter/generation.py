@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Mapping, Sequence
 
-from tricorn import brought, workers
+from tricorn import import_hooks, workers
 from tricorn import log as logs
 from tricorn.arbiter import certificates, hooks, reuse_port, sockets
 from tricorn.arbiter.certificates import Certificates
@@ -151,7 +151,7 @@ def prepare(loaded: Loaded, log: Logger, app: Application) -> Generation:
     """Everything but the listeners, which are bound after the hook `on_starting`."""
     config = loaded.config
     worker_class = workers.kind_of(config)
-    brought.keep(worker_class.brings)
+    import_hooks.keep(worker_class.brings)
     _import_class(worker_class, config, log)
     generation = Generation(config, worker_class, log, app, files=loaded.files)
     if config.preload_app and generation.app.callable is None:

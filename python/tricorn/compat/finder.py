@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-from tricorn import brought
+from tricorn import import_hooks
 from tricorn.compat.absent import not_served
+from tricorn.import_hooks import is_ours
 
 STARTED = ("gunicorn", "uvicorn")
 """Packages by which programs start a server."""
@@ -64,13 +65,8 @@ def _first_of_paths() -> int:
 def _forget(names: Iterable[str]) -> None:
     """Lets modules of another gunicorn be imported anew."""
     for name in names:
-        module = sys.modules.get(name)
-        if module is None or _is_ours(module):
-            continue
-        del sys.modules[name]
-        package, _, attribute = name.rpartition(".")
-        if getattr(sys.modules.get(package), attribute, None) is module:
-            delattr(sys.modules[package], attribute)
+        if name in sys.modules and not is_ours(sys.modules[name]):
+            import_hooks.take_away(name)
 
 
 class Finder:
@@ -99,7 +95,7 @@ class Finder:
             return False
         loaded = sys.modules.get(top)
         if loaded is not None:
-            return not _is_ours(loaded)
+            return not is_ours(loaded)
         return self._installed(top) is not None
 
     def _installed(self, top: str) -> ModuleSpec | None:
@@ -114,8 +110,4 @@ class Finder:
 
 
 def _is_served(top: str) -> bool:
-    return top in TOPS or (top in brought.PACKAGES and brought.is_there(top))
-
-
-def _is_ours(module: ModuleType) -> bool:
-    return (getattr(module, "__file__", None) or "").startswith(ROOT + os.sep)
+    return top in TOPS or import_hooks.is_brought(top)

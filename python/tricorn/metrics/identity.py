@@ -5,11 +5,10 @@ The library asks a function for it whenever it counts, and begins other files wh
 
 from __future__ import annotations
 
-import sys
 from types import ModuleType
 from typing import Any
 
-from tricorn import after_import
+from tricorn import import_hooks
 from tricorn.unpatched import os
 
 MODULE = "prometheus_client.values"
@@ -33,30 +32,15 @@ class Identity:
         return self._name if pid == self._pid else str(pid)
 
 
-class Finder(after_import.Finder):
-    """Waits for the library."""
+def install(identity: Identity) -> None:
+    """Names values by the identity, unless the application has a naming of its own."""
 
-    def __init__(self, identity: Identity) -> None:
-        super().__init__((MODULE,))
-        self.identity = identity
-
-    def apply(self, module: ModuleType, name: str) -> None:
-        """From now on values are named by the identity, unless the application has a naming of its own."""
+    def name_values(module: ModuleType) -> None:
         values: Any = module
         if _is_default(values):
-            values.ValueClass = values.MultiProcessValue(process_identifier=self.identity)
+            values.ValueClass = values.MultiProcessValue(process_identifier=identity)
 
-
-def install(identity: Identity) -> None:
-    """Installs the identity for the next import of the library, or in the one already imported."""
-    found = next((each for each in sys.meta_path if isinstance(each, Finder)), None)
-    if found is not None and found.identity is identity:
-        return
-    if found is None:
-        found = Finder(identity)
-        sys.meta_path.insert(0, found)
-    found.identity = identity
-    found.apply_to_imported()
+    import_hooks.after("metrics", {MODULE: name_values})
 
 
 def _is_default(values: Any) -> bool:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tricorn import brought, forked
+from tricorn import forked, import_hooks
 from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode, shown
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.record import Record
@@ -228,7 +228,7 @@ class Worker(Contract, Preparation, ABC):
         """Does what must happen before code of a user's worker class runs."""
         from tricorn.workers import privileges, title
 
-        brought.keep(self.brings)  # the arbiter may have those of another generation
+        import_hooks.keep(self.brings)  # the arbiter may have those of another generation
         config = self.spec.config  # a class of the user's may have another `cfg`
         title.set_title(f"{config.title_prefix}: worker [{config.proc_name or self.app.app_uri}]")
         config.post_fork(self.spec.server, self)

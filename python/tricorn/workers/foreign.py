@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import CodeType
 from typing import Any
 
-from tricorn import brought
+from tricorn import import_hooks
 from tricorn.config.lookups import import_class
 from tricorn.errors import ConfigError
 from tricorn.record import Record
@@ -153,7 +153,7 @@ def _import(name: str) -> object:
         return _entry_point(name)
     if "." not in name:
         raise ConfigError(f"The worker class {name!r} is not known.")
-    with brought.importing(name):
+    with import_hooks.importing(name):
         return import_class(f"The worker class {name!r}", name)
 
 

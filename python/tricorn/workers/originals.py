@@ -15,6 +15,7 @@ from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any
 
+from tricorn import import_hooks
 from tricorn.config import foreign
 from tricorn.config.config import Config
 from tricorn.config.registry import SETTINGS
@@ -43,9 +44,9 @@ def in_place() -> Iterator[None]:
     at = {id(finder): sys.meta_path.index(finder) for finder in finders}
     ours = {name: module for name, module in sys.modules.items() if _stands_in(module)}
     for name in ours:
-        _take_away(name)
+        import_hooks.take_away(name)
     for name, module in _kept.items():
-        _put(name, module)
+        import_hooks.put(name, module)
     sys.meta_path[:] = others
     try:
         yield
@@ -55,23 +56,8 @@ def in_place() -> Iterator[None]:
         for name, module in ours.items():
             if (theirs := sys.modules.get(name)) is not None:
                 _kept[name] = theirs
-            _put(name, module)
+            import_hooks.put(name, module)
         # What is theirs and was never ours stays: it is found there in any case.
-
-
-def _take_away(name: str) -> None:
-    """Also from its package, where `from package import module` looks first."""
-    module = sys.modules.pop(name)
-    package, _, attribute = name.rpartition(".")
-    if getattr(sys.modules.get(package), attribute, None) is module:
-        delattr(sys.modules[package], attribute)
-
-
-def _put(name: str, module: ModuleType) -> None:
-    sys.modules[name] = module
-    package, _, attribute = name.rpartition(".")
-    if package in sys.modules:
-        setattr(sys.modules[package], attribute, module)
 
 
 def _finders() -> list[Any]:
@@ -80,18 +66,7 @@ def _finders() -> list[Any]:
 
 def _stands_in(module: ModuleType) -> bool:
     """Whether it is a module of ours under another package's name."""
-    spec = getattr(module, "__spec__", None)
-    origin = getattr(spec, "origin", None) or ""
-    return bool(origin) and any(origin.startswith(root) for root in _roots()) and not _is_of_this_package(module)
-
-
-def _roots() -> list[str]:
-    package = sys.modules.get(COMPAT.rstrip("."))
-    return [] if package is None else [f"{each}/" for each in package.__path__]
-
-
-def _is_of_this_package(module: ModuleType) -> bool:
-    return module.__name__.partition(".")[0] == "tricorn"
+    return import_hooks.is_ours(module) and module.__name__.partition(".")[0] != "tricorn"
 
 
 def configuration(config: Config) -> Any:

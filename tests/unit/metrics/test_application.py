@@ -8,21 +8,23 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tricorn import import_hooks
 from tricorn.config.resolve import Layer, Raw, resolve
 from tricorn.metrics import identity
 from tricorn.metrics.application import OLD_VARIABLE, VARIABLE, AppMetrics, prepare
-from tricorn.metrics.identity import Finder, Identity
+from tricorn.metrics.identity import Identity
 
 CONFIG: Any = resolve([])
 
 
 @pytest.fixture(autouse=True)
-def _no_finder_stays() -> Iterator[None]:
+def _no_hook_stays() -> Iterator[None]:
     yield
-    sys.meta_path[:] = [each for each in sys.meta_path if not isinstance(each, Finder)]
+    import_hooks.after("metrics", {})
 
 
 def prepared(directory: Path, *, fresh: bool = True) -> AppMetrics:
@@ -164,9 +166,12 @@ def test_the_library_counts_under_that_name_unless_the_application_has_its_own(
     assert told.stdout.split() == [files]
 
 
-def test_a_finder_is_installed_once() -> None:
+def test_the_last_identity_names_what_is_imported_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = Identity("1"), Identity("2")
     identity.install(first)
     identity.install(second)
-    (found,) = [each for each in sys.meta_path if isinstance(each, Finder)]
-    assert found.identity is second
+    monkeypatch.setattr(identity, "_is_default", lambda values: True)
+    made = SimpleNamespace(MultiProcessValue=lambda process_identifier: process_identifier)
+    for hook in import_hooks._hooks[identity.MODULE].values():
+        hook(made)  # type: ignore[arg-type]  # a module in its place
+    assert made.ValueClass is second

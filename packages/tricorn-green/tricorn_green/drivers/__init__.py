@@ -11,7 +11,6 @@ The application imports what it wants when it wants; nothing in it has to know o
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from tricorn_green.drivers import finder
@@ -27,10 +26,12 @@ def install(alias: str, log: Log, connections: Connections | None, care: Care = 
     `alias` is the worker class, `gevent` or `eventlet`, for which the process has been patched. A worker installs again
     what its arbiter installed for a preloaded application: then only the log and the count of connections change hands.
     """
-    found = next((each for each in sys.meta_path if isinstance(each, finder.Finder)), None)
-    if found is not None:
-        found.ground.renew(alias, log, connections)
-        return
-    found = finder.Finder(Ground(alias, log, connections, care))
-    sys.meta_path.insert(0, found)
-    found.apply_to_imported()
+    global _ground  # the drivers of a process are treated once
+    if _ground is None:
+        _ground = Ground(alias, log, connections, care)
+        finder.install(_ground)
+    else:
+        _ground.renew(alias, log, connections)
+
+
+_ground: Ground | None = None

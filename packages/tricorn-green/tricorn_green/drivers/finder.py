@@ -1,38 +1,39 @@
-"""The finder on `sys.meta_path` that notices the import of a known driver, and what follows the import."""
+"""Treatments of known drivers, hooked on their imports (`import_hooks`)."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from types import ModuleType
 
-from tricorn import after_import
+from tricorn import import_hooks
 from tricorn_green.cures import asked
 from tricorn_green.cures.replace import holders
 from tricorn_green.drivers.records import Apply, Blocks, Check, Cure, Driver, Ground, Hook, blocks, cures
 from tricorn_green.drivers.table import DRIVERS
 
 
-class Finder(after_import.Finder):
-    def __init__(self, ground: Ground, drivers: Sequence[Driver] = DRIVERS) -> None:
-        self.ground = ground
-        self._treatments: dict[str, list[Apply]] = {}
-        for name, apply in (*treatments(drivers, ground), *asked_for(ground)):
-            self._treatments.setdefault(name, []).append(apply)
-        super().__init__(self._treatments)
+def install(ground: Ground, drivers: Sequence[Driver] = DRIVERS) -> None:
+    """Treats known drivers when they are imported, and those that are imported already at once."""
+    found: dict[str, list[Apply]] = {}
+    for name, apply in (*treatments(drivers, ground), *asked_for(ground)):
+        found.setdefault(name, []).append(apply)
+    import_hooks.after("green", {name: partial(_treat, name, applied, ground) for name, applied in found.items()})
 
-    def apply(self, module: ModuleType, name: str) -> None:
-        """Never fails: that an application starts is worth more than that it waits well."""
-        for apply in self._treatments[name]:
-            try:
-                apply(module, self.ground)
-            except Exception as error:
-                version = getattr(module, "__version__", "of an unknown version")
-                self.ground.say(
-                    "warning",
-                    f"{name} {version} could not be made cooperative ({type(error).__name__}: {error}): "
-                    "while it waits it may block the whole worker.",
-                )
+
+def _treat(name: str, treatments: Sequence[Apply], ground: Ground, module: ModuleType) -> None:
+    """Never fails: that an application starts is worth more than that it waits well."""
+    for apply in treatments:
+        try:
+            apply(module, ground)
+        except Exception as error:
+            version = getattr(module, "__version__", "of an unknown version")
+            ground.say(
+                "warning",
+                f"{name} {version} could not be made cooperative ({type(error).__name__}: {error}): "
+                "while it waits it may block the whole worker.",
+            )
 
 
 def treatments(drivers: Sequence[Driver], ground: Ground) -> list[tuple[str, Apply]]:

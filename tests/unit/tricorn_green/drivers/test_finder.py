@@ -13,10 +13,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from tricorn.after_import import Loader
+from tricorn import import_hooks
+from tricorn.import_hooks import Finder, Loader
 from tricorn.libraries import Library
-from tricorn_green.drivers import install
-from tricorn_green.drivers.finder import Finder
+from tricorn_green import drivers
+from tricorn_green.drivers import finder
 from tricorn_green.drivers.records import Blocks, Cooperative, Driver, Ground, Hook, line
 from tricorn_green.drivers.table import DRIVERS
 
@@ -32,7 +33,7 @@ class Log:
 
 
 class Bench:
-    """A finder with one record, and modules that come and go."""
+    """Hooks of one record, and modules that come and go."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -44,12 +45,10 @@ class Bench:
         assert ground is self.ground
         self.treated.append(module)
 
-    def install(self, treatment: Any = None, name: str = NAME) -> Finder:
+    def install(self, treatment: Any = None, name: str = NAME) -> None:
         treatment = treatment or Hook(self.treat, "")
-        finder = Finder(self.ground, (Driver(Library("a-driver", (name,), "things"), treatment, Cooperative()),))
-        sys.meta_path.insert(0, finder)
-        finder.apply_to_imported()
-        return finder
+        library = Library("a-driver", (name,), "things")
+        finder.install(self.ground, (Driver(library, treatment, Cooperative()),))
 
     def write(self, text: str = "VALUE = 1\n", name: str = NAME) -> None:
         (self.directory / f"{name}.py").write_text(text)
@@ -59,7 +58,8 @@ class Bench:
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    monkeypatch.setattr(sys, "meta_path", [each for each in sys.meta_path if not isinstance(each, Finder)])
+    monkeypatch.setattr(import_hooks, "_hooks", {})
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     yield Bench(tmp_path)
     for name in [name for name in sys.modules if name.startswith(NAME)]:
@@ -219,15 +219,29 @@ class TestBlocks:
         assert bench.log.lines == []
 
 
-def test_to_install_again_changes_hands_and_nothing_else(bench: Bench) -> None:
+def test_to_install_again_changes_hands_and_nothing_else(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drivers, "_ground", None)
     first, second = Log(), Log()
-    install("gevent", first, None)  # type: ignore[arg-type]
-    finder = sys.meta_path[0]
-    assert isinstance(finder, Finder)
-    install("gevent", second, None)  # type: ignore[arg-type]
-    assert sys.meta_path[0] is finder
+    drivers.install("gevent", first, None)  # type: ignore[arg-type]
+    found = sys.meta_path[0]
+    assert isinstance(found, Finder)
+    drivers.install("gevent", second, None)  # type: ignore[arg-type]
+    assert sys.meta_path[0] is found
     assert not any(isinstance(other, Finder) for other in sys.meta_path[1:])
-    assert finder.ground.log is second
+    assert drivers._ground is not None
+    assert drivers._ground.log is second
+
+
+def test_owners_have_hooks_of_one_module_and_change_their_own(bench: Bench) -> None:
+    seen: list[str] = []
+    for owner, word in (("metrics", "first"), ("metrics", "second"), ("other", "third")):
+        import_hooks.after(owner, {NAME: lambda _, word=word: seen.append(word)})  # type: ignore[misc]
+    bench.write()
+    bench.install()
+    importlib.import_module(NAME)
+    assert seen == ["second", "third"]
+    assert len(bench.treated) == 1
+    assert sum(isinstance(each, Finder) for each in sys.meta_path) == 1
 
 
 def test_every_library_stands_in_the_table_once() -> None:
