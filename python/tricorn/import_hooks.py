@@ -37,7 +37,7 @@ with `wsgi.websocket` where `import geventwebsocket` works.
 
 _ROOT = os.path.dirname(__file__) + os.sep
 _hooks: dict[str, dict[str, Hook]] = {}
-"""By the name of the module, then by owner."""
+"""Hooks by the name of the module, then by owner."""
 _importing: list[str] = []
 """Names that are imported for the sake of a worker class; one import may ask for another."""
 
@@ -63,7 +63,7 @@ class Finder:
 
     def __init__(self) -> None:
         self._asking: set[tuple[int, str]] = set()
-        """By thread: finders that ask all finders themselves would come back to this one for ever."""
+        """Questions by thread: finders that ask all finders themselves would come back to this one for ever."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

@@ -65,5 +65,5 @@ if TYPE_CHECKING:
 else:
 
     def replace(record, **changes):
-        """The same record with other values of some fields."""
+        """Returns the same record with other values of some fields."""
         return type(record)(**{**vars(record), **changes})

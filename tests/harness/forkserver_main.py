@@ -27,7 +27,7 @@ UNKNOWN = 255 << 8
 
 def import_as_arbiter(alias: str) -> None:
     """What the arbiter has imported by the time at which it forks its first worker; the order is its own."""
-    for name in ("tricorn.cli", "tricorn.arbiter.start", "tricorn.log.classes", "tricorn.workers.native", "resource"):
+    for name in ("tricorn.cli", "tricorn.arbiter.start", "tricorn.workers.native", "resource"):
         import_module(name)
     from tricorn import workers
     from tricorn.config import command_line

@@ -17,18 +17,15 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 from tricorn import log as logs
 from tricorn.config import config_file
 from tricorn.errors import ConfigError
+from tricorn.log.types import Log
 from tricorn.unpatched import os, signal
 from tricorn_green import early, plugins
 from tricorn_green.survey import Survey
-
-
-class Log(Protocol):
-    def warning(self, message: str, /, *args: object) -> object: ...
 
 
 def patch(alias: str, log: Log) -> None:

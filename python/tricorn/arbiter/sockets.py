@@ -10,13 +10,14 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from tricorn.arbiter import port_holder
 from tricorn.config import doors as grammar
 from tricorn.config.addresses import Address, FdAddress, TcpAddress, UnixAddress
 from tricorn.config.doors import Door
 from tricorn.errors import BindError
+from tricorn.log.types import Log
 from tricorn.unpatched import os, socket, time
 from tricorn.workers import privileges
 
@@ -180,12 +181,6 @@ _NO_NEW_CONNECTIONS = (
     _bpf(0x06, 0),  # drop
     _bpf(0x06, 0xFFFFFFFF),  # pass
 )
-
-
-class Log(Protocol):
-    def error(self, message: str, /) -> object: ...
-    def warning(self, message: str, /) -> object: ...
-    def debug(self, message: str, /) -> object: ...
 
 
 def listen(

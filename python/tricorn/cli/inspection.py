@@ -20,7 +20,7 @@ from tricorn.config.shown import shown
 from tricorn.errors import ConfigError, ExitCode
 from tricorn.errors import shown as shown_error
 from tricorn.gateway import interfaces
-from tricorn.log import classes, configured, targets
+from tricorn.log import configured, names, targets
 from tricorn.record import Record
 from tricorn.workers import boot_failure, native
 from tricorn.workers.application import Application
@@ -77,7 +77,7 @@ def check_files(config: Config) -> None:
             _check_writable(config.pidfile, config)
         except OSError as error:
             raise ConfigError(f"The pidfile {config.pidfile!r} cannot be written: {error.strerror}.") from None
-    if configured.is_configured(config) or config.logger_class not in classes.OURS:
+    if configured.is_configured(config) or config.logger_class not in names.PLAIN:
         logs.make(config.with_default("errorlog", "accesslog"))
 
 

@@ -15,7 +15,7 @@ from tricorn.record import Record
 STATSD_PORT, SYSLOG_PORT = 8125, 514
 
 Transport = Literal["udp", "tcp", "unix", "dgram", "stream"]
-"""How a collector is reached; of a unix socket of either type datagrams are tried first."""
+"""The way to a collector; of a unix socket of either type datagrams are tried first."""
 
 
 class Collector(Record):
@@ -29,7 +29,7 @@ class Collector(Record):
 
 
 class StatsdHost(Record):
-    """As gunicorn has it: (host, port), or the path of a unix socket."""
+    """The address as gunicorn has it: (host, port), or the path of a unix socket."""
 
     metavar: str = "STATSD_ADDR"
 

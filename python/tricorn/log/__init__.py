@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tricorn.config.lookups import import_class
 from tricorn.errors import ConfigError, TricornError
 from tricorn.log import aliases, names
 from tricorn.log.access import (
@@ -32,6 +33,7 @@ from tricorn.log.access import (
     python_access,
 )
 from tricorn.log.logger import Logger
+from tricorn.log.statsd import Statsd
 from tricorn.unpatched import _thread
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ __all__ = [
     "access_of",
     "enable",
     "is_native",
+    "load_class",
     "make",
     "may_be_native",
     "native_access",
@@ -54,10 +57,9 @@ __all__ = [
 
 def make(config: Config) -> Logger:
     """The logger `config` asks for. Raises ConfigError, and then the log that was running still is."""
-    from tricorn.log import classes
     from tricorn.log.transaction import transaction
 
-    kind = classes.load(config.logger_class, with_statsd=config.statsd_host is not None)
+    kind = load_class(config.logger_class, with_statsd=config.statsd_host is not None)
     with transaction():
         try:
             logger = kind(config)
@@ -73,6 +75,33 @@ def make(config: Config) -> Logger:
             raise ConfigError(f"The logger class {name} failed: {type(error).__name__}: {error}.") from error
 
 
+def load_class(named: Any, *, with_statsd: bool = False) -> type[Logger]:
+    """Finds the class of a `logger_class`. Raises ConfigError for a name that leads nowhere, and for other objects.
+
+    `with_statsd`: metrics are wanted, and a default that is named becomes the class that sends them.
+    """
+    found: Any = named
+    if named == names.STATSD or (isinstance(named, str) and named in names.PLAIN):
+        found = Statsd if with_statsd or named == names.STATSD else Logger
+    if isinstance(found, str):
+        found = import_class(f"The logger class {named!r} (logger_class)", found)
+    if not isinstance(found, type) or not issubclass(found, Logger):
+        raise ConfigError(
+            f"The logger class {named!r} (logger_class) cannot be used: expected a subclass of tricorn.log.Logger "
+            f"(which is gunicorn.glogging.Logger here), found {found!r}."
+        )
+    install = getattr(found, "install", None)
+    if install is not None:  # gunicorn's way of letting a class prepare the process
+        try:
+            install()
+        except Exception as error:
+            sentence = (
+                f"The logger class {named!r} (logger_class) failed in install(): {type(error).__name__}: {error}."
+            )
+            raise ConfigError(sentence) from error
+    return found
+
+
 def enable(logger: Logger, may_say: Callable[[str], bool] = lambda topic: True) -> None:
     """Enables the logs again if a logging configuration of the application's has disabled them by leaving them out.
 
@@ -86,7 +115,7 @@ def enable(logger: Logger, may_say: Callable[[str], bool] = lambda topic: True) 
 
 
 def settle_after_patching() -> None:
-    """To be called when the standard library has been patched, which gives `logging` locks that only greenlets know.
+    """Undoes for the server what patching has done to logging: it gives `logging` locks that only greenlets know.
 
     The package's own lock becomes a real one again: it is held across each fork, and threads and signal handlers of
     the server's take it when they log.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from tricorn.log import aliases, configured
+from tricorn.log import aliases, configured, names
 from tricorn.log.logger import Logger
 from tricorn.log.statsd import Statsd
 
@@ -93,13 +93,11 @@ def may_be_native(config: Config) -> bool:
     A format with atoms that only a logger class knows is none of the core's business. Imports nothing: a class that
     is named is taken to have some.
     """
-    from tricorn.log.classes import OURS
-
     named = config.logger_class
     to_syslog = config.syslog and not config.disable_redirect_access_to_syslog
     if not (config.accesslog or to_syslog) or configured.is_configured(config):
         return False
-    return named in OURS if isinstance(named, str) else not _makes_lines(named)
+    return named in names.PLAIN if isinstance(named, str) else not _makes_lines(named)
 
 
 def python_access(config: Config, logger: Logger) -> bool:

@@ -26,17 +26,17 @@ OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     ERROR: ("tricorn.error", UVICORN, "hypercorn.error", "_granian"),
     ACCESS: ("tricorn.access", UVICORN_ACCESS, "hypercorn.access", "granian.access"),
 }
-"""By the name of the log. `uvicorn.error` is a child of `uvicorn`, whose handlers it has under uvicorn, too."""
+"""Aliases by the name of the log. `uvicorn.error` is a child of `uvicorn`, whose handlers it has under uvicorn, too."""
 
 ERROR_NAMES = frozenset((ERROR, *OTHER_NAMES[ERROR], UVICORN_ERROR))
 ALL_NAMES = ERROR_NAMES | {ACCESS, *OTHER_NAMES[ACCESS]}
 
 Entries = Mapping[str, Mapping[str, Any]]
-"""What a log configuration says of each logger."""
+"""Entries of a log configuration, one for each logger."""
 
 
 class _Link(Record):
-    """What `link` has given a logger. None in its place: a log configuration has configured the logger."""
+    """Handlers that `link` has given a logger. None in its place: a log configuration has configured the logger."""
 
     handlers: tuple[logging.Handler, ...]
     level: int
@@ -128,7 +128,7 @@ def enable(but: Collection[str] = ()) -> bool:
 
 
 def _entry_of(name: str, entries: Entries) -> Mapping[str, Any] | None:
-    """What configures a logger: an entry of its own, or of the one that is above or below it among uvicorn's."""
+    """Finds the entry that configures a logger: its own, or of the one that is above or below it among uvicorn's."""
     return entries.get(name, entries.get(_RELATIVES.get(name, "")))
 
 

@@ -15,7 +15,7 @@ __all__ = ["RawAtoms", "SafeAtoms", "access_escape", "access_object", "basic_aut
 
 UNKNOWN = "-"
 CLOCK = slice(13, 21)
-"""Where `01:02:32` stands in `[21/Nov/2026:01:02:32 +0000]`."""
+"""The place of `01:02:32` in `[21/Nov/2026:01:02:32 +0000]`."""
 
 
 class SafeAtoms(dict[str, Any]):
@@ -34,7 +34,7 @@ class SafeAtoms(dict[str, Any]):
 
 
 class RawAtoms(SafeAtoms):
-    """For JSON, where the encoder does the escaping."""
+    """Atoms for JSON, where the encoder does the escaping."""
 
     def __init__(self, atoms: Mapping[str, Any]) -> None:
         dict.__init__(self, atoms)

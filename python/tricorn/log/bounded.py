@@ -66,7 +66,7 @@ def is_bounded() -> bool:
 
 
 class Way:
-    """How the arbiter gets to the file behind a descriptor without waiting."""
+    """A way of the arbiter to the file behind a descriptor without waiting."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -148,7 +148,7 @@ class Way:
 
 
 class Standard(io.RawIOBase):
-    """What is below `sys.stdout` or `sys.stderr` of the arbiter. A hook that prints is not failed by who reads it."""
+    """The raw file below `sys.stdout` or `sys.stderr` of the arbiter. Its reader never fails a hook that prints."""
 
     mode = "wb"
 
@@ -184,7 +184,7 @@ class Standard(io.RawIOBase):
 
 
 def _raw(stream: Any) -> Any:
-    """What is below a text stream; with PYTHONUNBUFFERED there is no buffer between them."""
+    """Returns the raw file below a text stream; with PYTHONUNBUFFERED there is no buffer between them."""
     buffer = getattr(stream, "buffer", None)
     return getattr(buffer, "raw", buffer)
 
@@ -197,7 +197,7 @@ def _is_of(stream: io.TextIOWrapper, number: int) -> bool:
 
 
 def _bounded(stream: io.TextIOWrapper, raw: Standard) -> io.TextIOWrapper:
-    """The same text by another way."""
+    """Makes a text stream like this one that writes another way."""
     return io.TextIOWrapper(
         raw if stream.buffer is _raw(stream) else io.BufferedWriter(raw),
         encoding=stream.encoding,

@@ -38,7 +38,7 @@ def into_file(path: str, wanted: Ownership) -> LogStream:
 
 
 def into_records(log: logging.Logger) -> None:
-    """For JSON logs: prints become records, so that every line of the log stays an object.
+    """Makes prints records of a JSON log, so that every line of the log stays an object.
 
     What C code and programs of the application's write to the descriptors 1 and 2 stays where it was.
     """

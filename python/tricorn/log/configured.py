@@ -74,7 +74,7 @@ def apply(config: Config) -> str:
 
 
 def _complaint(origin: str, where: str) -> str:
-    """What is wrong with a configuration that names no logger of the server."""
+    """Says what is wrong with a configuration that names no logger of the server."""
     return (
         f"The log configuration {origin} names no logger of the server, whose lines go to {where}. "
         "Name gunicorn.error and gunicorn.access, or uvicorn and uvicorn.access."
@@ -82,7 +82,7 @@ def _complaint(origin: str, where: str) -> str:
 
 
 def _set_asked_level(config: Config) -> None:
-    """As with uvicorn, `--log-level` counts for uvicorn's loggers whatever the configuration says of them."""
+    """Sets the level of uvicorn's loggers: `--log-level` counts, as with uvicorn, whatever the configuration says."""
     if config.is_default("loglevel"):
         return
     for name in (names.ERROR, names.ACCESS):

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""What a terminal obeys (C0 and C1, but for tabs and line ends), Unicode's line ends, and changes of direction."""
+"""Controls of terminals (C0 and C1, but for tabs and line ends), Unicode's line ends, and changes of direction."""
 
 
 def harmless(text: str) -> str:
-    """For a terminal that shows the log: an exception or a worker may tell what a client has sent."""
+    """Escapes what a terminal would obey: an exception or a worker may tell what a client has sent."""
     return UNSAFE.sub(_escaped, text)
 
 

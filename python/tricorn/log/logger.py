@@ -108,7 +108,7 @@ class Logger:
         return made
 
     def _add_syslog(self, errors: list[logging.Handler], accesses: list[logging.Handler]) -> str:
-        """What is to be said of it; empty: nothing."""
+        """Adds syslog's handlers. Returns a complaint for the log, or an empty text."""
         if not self.cfg.syslog:
             return ""
         from tricorn.log import syslog
@@ -224,7 +224,7 @@ class Logger:
             self.exception("Exception while a line of the access log was made")
 
     def atoms(self, resp: Any, req: Any, environ: Mapping[str, Any], request_time: timedelta) -> dict[str, Any]:
-        """What the line is made of: letters, and `{name}i`, `{name}o`, `{name}e` for fields and environ."""
+        """Collects what the line is made of: letters, and `{name}i`, `{name}o`, `{name}e` for fields and environ."""
         return collect(resp, req, environ, request_time, self.now(), self._get_user(environ))
 
     def now(self) -> str:
@@ -237,7 +237,7 @@ class Logger:
     # Collectors
 
     def outlets(self) -> list[Outlet]:
-        """What leads to a collector, each once."""
+        """Returns the outlets to collectors, each once."""
         handlers = [*self.error_handlers, *self.access_handlers]
         found = {id(each.outlet): each.outlet for each in handlers if hasattr(each, "outlet")}
         return list(found.values())

@@ -94,7 +94,7 @@ class Outlet:
         return self.native.lost
 
     def complaint(self, name: str, setting: str) -> str:
-        """What the log should say at first; empty: nothing."""
+        """Returns a sentence for the log if the collector could not be reached at first, or an empty text."""
         if not self.trouble:
             return ""
         what = "A reload looks it up again" if self.address is None else "It is tried again"

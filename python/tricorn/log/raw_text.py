@@ -17,7 +17,7 @@ LONGEST = 65_536
 
 
 class Unfinished:
-    """What each thread has written since the end of its last line."""
+    """The text that each thread has written since the end of its last line."""
 
     def __init__(self) -> None:
         self._thread = threading.local()
@@ -40,7 +40,7 @@ _unfinished = Unfinished()
 
 
 def write(log: logging.Logger, text: str) -> None:
-    """To every handler of `log` with a stream, and to stderr if there is none. Never raises."""
+    """Writes to every handler of `log` with a stream, and to stderr if there is none. Never raises."""
     if _takes_records(log):
         record(log, "wsgi.errors", logging.ERROR, _unfinished.complete(text))
         return

@@ -70,7 +70,7 @@ class LogStream(io.TextIOBase):
 
 
 class Ownership(Record):
-    """What a file of the log gets."""
+    """Owner and permissions of a log file."""
 
     user: int = -1
     group: int = -1

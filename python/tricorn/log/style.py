@@ -1,4 +1,4 @@
-"""How the lines of the two logs look: gunicorn's text, short ones for a terminal, or JSON (`log_format`)."""
+"""Styles of the lines of the two logs: gunicorn's text, short ones for a terminal, or JSON (`log_format`)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 PRETTY, GUNICORN, JSON, AUTO = "pretty", "gunicorn", "json", "auto"
 SHORT_ACCESS = '%(clock)s %(s)-8s %(h)s "%(r)s" %(b)s bytes, %(M)s ms'
-"""In place of the default `access_log_format`, where lines are short."""
+"""The format in place of the default `access_log_format`, where lines are short."""
 
 
 def of_errors(config: Config) -> str:
-    """`pretty`, `gunicorn` or `json`."""
+    """Returns `pretty`, `gunicorn` or `json`, the style of the error log."""
     return _style(config, config.errorlog, STDERR)
 
 
@@ -30,7 +30,7 @@ def is_on_terminal(config: Config) -> bool:
 
 
 def of_accesses(config: Config) -> str:
-    """The same; each log looks at its own place, so that `> file` does not change what a terminal shows."""
+    """The same for access lines: each log looks at its own target, so `> file` changes no lines of a terminal."""
     return _style(config, config.accesslog, STDOUT)
 
 

@@ -1,4 +1,4 @@
-"""The error log's way to syslog, and what the core is told so that it sends access lines there itself."""
+"""Syslog: the handlers of the two logs, and the frame that the core puts around access lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FORMAT = "[%(process)d] %(message)s"
 
 
 class SyslogAccess(AccessLine):
-    """Of access lines; the core makes the same ones."""
+    """The formatter of access lines; the core makes the same ones."""
 
 
 class Syslog(RealLock, logging.handlers.SysLogHandler):
@@ -42,7 +42,7 @@ class Syslog(RealLock, logging.handlers.SysLogHandler):
         self.is_rfc5424 = config.syslog_format == "rfc5424"
 
     def own_formatter(self, inner: logging.Formatter | None, fmt: str) -> logging.Formatter:
-        """Of text; `inner` makes the message where that is an object."""
+        """Makes a formatter of text; `inner` makes the message where that is an object."""
         kind = SyslogAccess if self.name_of_log == "access" else Plain
         if inner is not None:
             return inner
@@ -68,7 +68,7 @@ class Syslog(RealLock, logging.handlers.SysLogHandler):
         logging.Handler.close(self)
 
     def head_and_tail(self) -> tuple[bytes, bytes | None, bytes, bool]:
-        """What stands before an access line; behind its time, if any; at the end; whether its length is first."""
+        """Returns the frame of an access line: before it, behind its time, at its end; whether its length is first."""
         priority = self.facility << 3 | INFO
         if self.is_rfc5424:
             return f"<{priority}>1 ".encode(), self._behind_time(), b"", self.outlet.is_stream
@@ -91,7 +91,7 @@ class Syslog(RealLock, logging.handlers.SysLogHandler):
 
 
 def handlers(config: Config, fmt: str) -> tuple[Syslog, Syslog | None]:
-    """Those of the two logs, which share a socket."""
+    """Makes the handlers of the two logs, which share a socket."""
     outlet = Outlet(collectors.syslog(config.syslog_addr), keeps=True)
     made = [Syslog(config, "error", outlet), Syslog(config, "access", outlet)]
     for handler in made:

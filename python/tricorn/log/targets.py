@@ -34,7 +34,7 @@ class Quiet(RealLock, logging.StreamHandler):  # type: ignore[type-arg]
     """Lines the target did not take. The next one that it takes says so."""
     reason = ""
     _gunicorn = True
-    """What gunicorn calls its own handlers: those that the next setup replaces."""
+    """The name by which gunicorn marks its own handlers: those that the next setup replaces."""
 
     def emit(self, record: logging.LogRecord) -> None:
         before = self.lost
@@ -140,7 +140,7 @@ def file_handlers() -> list[logging.FileHandler]:
 
 
 def reopen(handler: logging.FileHandler) -> None:
-    """The same name, a new file (USR1). Raises OSError, and then the old file stays in use."""
+    """Opens a new file of the same name (USR1). Raises OSError, and then the old file stays in use."""
     handler.acquire()
     try:
         stream: Any = handler.stream

@@ -22,7 +22,7 @@ class Identity:
         self.become(name)
 
     def become(self, name: str) -> None:
-        """Changes the identity. Called in a process that was just forked."""
+        """Takes this name, in a process that was just forked."""
         self._pid = os.getpid()
         self._name = name
 

@@ -14,9 +14,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tricorn_green.drivers import finder
-from tricorn_green.drivers.records import OBSERVES, Care, Ground, Log
+from tricorn_green.drivers.records import OBSERVES, Care, Ground
 
 if TYPE_CHECKING:
+    from tricorn.log.types import Log
     from tricorn_green.database import Connections
 
 

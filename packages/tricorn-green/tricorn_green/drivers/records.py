@@ -1,33 +1,24 @@
-"""What can be known of a library: one record each, and what is done about it in each kind of greenlet worker."""
+"""Records of libraries: one each, with the treatment in each kind of greenlet worker."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from tricorn.record import Record
 
 from tricorn.libraries import Library
 
 if TYPE_CHECKING:
+    from tricorn.log.types import Log
     from tricorn_green.database import Connections
 
 Level = Literal["debug", "info", "warning"]
 
 
-class Log(Protocol):
-    """As much of a logger as is used here."""
-
-    def debug(self, text: str, /, *arguments: object) -> object: ...
-
-    def info(self, text: str, /, *arguments: object) -> object: ...
-
-    def warning(self, text: str, /, *arguments: object) -> object: ...
-
-
 class Care(Record):
-    """What the settings ask for."""
+    """The settings for drivers."""
 
     doctor: str = "observe"
     """The setting of this name."""
@@ -45,7 +36,7 @@ OBSERVES = Care()
 
 
 class Ground:
-    """What a treatment stands on. One per process; a fork has a copy, which is brought up to date when it installs."""
+    """The base of treatments. One per process; a fork has a copy, which is brought up to date when it installs."""
 
     def __init__(self, alias: str, log: Log, connections: Connections | None, care: Care = OBSERVES) -> None:
         self.alias = alias

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from tricorn.config.config import Config
     from tricorn.log import Logger
+    from tricorn.log.types import Log
     from tricorn.workers.native import Core, GreenServer, LoopClock, WsgiGateway
 
 
@@ -119,7 +120,7 @@ class GreenWorker(Worker):
         patching.survey()
 
     @classmethod
-    def patch_library(cls, log: patching.Log) -> None:
+    def patch_library(cls, log: Log) -> None:
         patching.patch(cls.alias, log)
 
     @classmethod
@@ -252,7 +253,7 @@ class GreenWorker(Worker):
 
 
 class Notices:
-    """As much of a log as is used for what all workers would say alike."""
+    """A log for lines that all workers would write alike."""
 
     def __init__(self, worker: GreenWorker) -> None:
         self._worker = worker
@@ -265,3 +266,6 @@ class Notices:
 
     def warning(self, text: str, *arguments: object) -> None:
         self._worker.notice("warning", text % arguments)
+
+    def error(self, text: str, *arguments: object) -> None:
+        self._worker.log.error(text, *arguments)

@@ -6,9 +6,9 @@ import errno
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Protocol
 
 from tricorn.control.socket_path import IN_RUNTIME_DIRECTORY, SUFFIX, Directory, automatic, refusal
+from tricorn.log.types import Log
 from tricorn.unpatched import os, socket, time
 
 AUTO = "auto"
@@ -25,11 +25,6 @@ PROBE = 0.2
 """Seconds to find out whether a server listens on a socket that is there already."""
 MOMENT = 0.05
 """Seconds after which a server that has just begun listens: bind(2) makes the name, and listen(2) follows."""
-
-
-class Log(Protocol):
-    def debug(self, message: str, /, *arguments: object) -> object: ...
-    def warning(self, message: str, /, *arguments: object) -> object: ...
 
 
 class BoundSocket:
