@@ -88,6 +88,8 @@ class Generation:
 
     def prepare_forks(self) -> None:
         """Last of all, when hooks and the configuration have imported what they want: workers inherit what is here."""
+        if self.app.callable is None:
+            self.worker_class.import_for_application(self.config)
         self.worker_class.survey()
         _freeze()
 

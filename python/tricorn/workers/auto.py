@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tricorn import forked, workers
 from tricorn.gateway import interfaces
-from tricorn.workers import native
+from tricorn.workers import native, shared_imports
 from tricorn.workers.base import Worker
 
 if TYPE_CHECKING:
@@ -34,6 +34,15 @@ class AutoWorker(Worker):
     def at_once(cls, config: Config) -> int:
         """Returns the largest limit of the classes that it may become."""
         return max(config.worker_connections, config.threads)
+
+    @classmethod
+    def import_for_application(cls, config: Config) -> None:
+        imported = shared_imports.imported_by(config)
+        if not imported:
+            return
+        shared_imports.import_modules(cls.standard_modules)
+        likely = "asgi" if shared_imports.is_asgi(imported) else "sync"
+        workers.load(workers.choose(likely, config.threads)).import_shared(config)
 
     def prepare(self) -> None:
         self._loop, self._epolls = _current_loop(), frozenset(forked.epolls())

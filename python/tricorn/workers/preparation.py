@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tricorn.workers import shared_imports
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
@@ -11,9 +14,18 @@ if TYPE_CHECKING:
 class Preparation:
     """Most classes have nothing to do."""
 
+    standard_modules: ClassVar[Sequence[str]] = shared_imports.COMMON
+    """Modules that the arbiter imports for applications that import anything."""
+
     @classmethod
     def import_shared(cls, config: Config) -> None:
         """Imports what workers share. Called in the arbiter, before the first fork."""
+
+    @classmethod
+    def import_for_application(cls, config: Config) -> None:
+        """Imports what the application will, in the arbiter, when it listens. For applications that workers load."""
+        if shared_imports.imported_by(config):
+            shared_imports.import_modules(cls.standard_modules)
 
     @classmethod
     def survey(cls) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
+from typing import Any
 
 
 def prepare() -> None:
@@ -14,8 +16,16 @@ def set_title(text: str) -> None:
     """Shows this process as `text`: "PREFIX: master [NAME]" or "PREFIX: worker [NAME]", after gunicorn's manner."""
     if sys.platform == "darwin":
         return  # what titles are made of there does not survive a fork
+    library = _library()
+    if library is not None:
+        library.setproctitle(text or library.getproctitle())
+
+
+@cache
+def _library() -> Any:
+    """Returns setproctitle. Looked for in the arbiter: to search for what is missing dirties pages of each worker."""
     try:
-        from setproctitle import getproctitle, setproctitle
+        import setproctitle
     except ImportError:
-        return
-    setproctitle(text or getproctitle())
+        return None
+    return setproctitle

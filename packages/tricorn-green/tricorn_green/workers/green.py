@@ -19,7 +19,7 @@ from tricorn import forked
 from tricorn.errors import ConfigError
 from tricorn.metrics.scoreboard import Scoreboard, sum_of_databases
 from tricorn.spelling import hint
-from tricorn.workers import roll, waiting, watch
+from tricorn.workers import roll, shared_imports, waiting, watch
 from tricorn.workers.base import ENDING_CALLS, Worker
 from tricorn.workers.messages import Notice
 from tricorn_green import drivers, patching
@@ -101,6 +101,7 @@ class GreenWorker(Worker):
     """Up to `worker_connections` requests at a time; those that wait let others go on."""
 
     hub = yields = True
+    standard_modules = shared_imports.CALCULATING
     _hub: Hub | None = None
     _server: GreenServer | None = None
     _connections: Connections | None = None
