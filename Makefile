@@ -169,9 +169,11 @@ $(BUILT): $(VENV)/.setup $(RUST_SOURCES)
 	@touch $@
 
 .PHONY: wheel
-wheel: $(VENV)/.setup ## Builds the wheels into dist/: the server's for this Python, and those of packages/
-	$(call say,Building the wheels)
-	@$(BIN)/maturin build --release --quiet --out dist --interpreter $(BIN)/python
+wheel: $(VENV)/.setup ## Builds the wheels into dist/, as they are released: the server's for this Python, and those of packages/
+	$(call say,Building the wheels (paths are remapped: everything is compiled anew))
+	@RUSTFLAGS="--remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}/registry/src=crates --remap-path-prefix=$(CURDIR)=." \
+	  $(BIN)/maturin build --release --quiet --out dist --interpreter $(BIN)/python
+	@$(BIN)/python scripts/finish_wheel.py dist/tricorn-*.whl --debug dist/debug
 	@for package in $(PACKAGES); do (cd $$package && $(abspath $(BIN))/python -m hatchling build -t wheel -d $(abspath dist) >/dev/null); done
 
 .PHONY: check-wheel

@@ -78,11 +78,27 @@ def test_wheels_are_built_for_each_platform_and_tried_before_they_are_published(
     assert [each["arch"] for each in matrix["include"]] == ["x86_64", "aarch64"]
     assert [each["runner"] for each in matrix["include"]] == matrix["runner"]
     assert {each["arch"] for each in jobs["macos"]["strategy"]["matrix"]["include"]} == {"x86_64", "aarch64"}
-    assert set(jobs["publish"]["needs"]) == set(jobs) - {"publish", "version", "macos"}
+    assert set(jobs["publish"]["needs"]) == set(jobs) - {"publish", "symbols", "version", "macos"}
     for name in (*jobs["publish"]["needs"], "macos"):
         runs = [step.get("run", "") for step in jobs[name]["steps"]]
         uploads = [step.get("uses", "").startswith("actions/upload-artifact") for step in jobs[name]["steps"]]
         assert any("scripts/try_wheel.py" in run for run in runs[: uploads.index(True)]), name
+
+
+def test_what_is_released_has_no_paths_of_a_machine_and_the_address_of_the_repository() -> None:
+    jobs = read(GITHUB / "workflows" / "release.yml")["jobs"]
+    for name in ("linux", "source"):
+        steps = jobs[name]["steps"]
+        build = next(number for number, step in enumerate(steps) if step.get("uses", "").startswith("PyO3/maturin"))
+        assert any("scripts/set_address.py" in step.get("run", "") for step in steps[:build]), name
+    steps = jobs["linux"]["steps"]
+    runs = [step.get("run", "") for step in steps]
+    finished = next(number for number, run in enumerate(runs) if "scripts/finish_wheel.py" in run)
+    tried = next(number for number, run in enumerate(runs) if "scripts/try_wheel.py" in run)
+    assert finished < tried, "what is tried is what is published"
+    assert "--remap-path-prefix" in next(
+        step["env"]["RUSTFLAGS"] for step in steps if "RUSTFLAGS" in step.get("env", {})
+    )
 
 
 def test_the_workflow_of_tests_runs_what_everyone_runs() -> None:
