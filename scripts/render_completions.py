@@ -16,7 +16,6 @@ from tricorn.config.lookups import ClassName, Group, User
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Action, Setting
 from tricorn.config.validators import Choice
-from tricorn.record import Record
 
 _BY_LINE = "local IFS=$'\\n'; "
 """For bash: names of files may contain spaces."""

@@ -1,6 +1,6 @@
 """Sends messages of Python code to a collector: its name is looked up here, the rest is the core's (`Collector`).
 
-A name is looked up when the log is made, and by the arbiter later (`arbiter/periodic/collector_resolver.py`). A fork shares a socket for
+A name is looked up when the log is made, and by the arbiter later (`collector_resolver`). A fork shares a socket for
 datagrams, and opens streams anew, where the arbiter has learned by then that the name leads.
 """
 

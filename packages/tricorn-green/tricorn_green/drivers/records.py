@@ -6,9 +6,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
-from tricorn.record import Record
-
 from tricorn.libraries import Library
+from tricorn.record import Record
 
 if TYPE_CHECKING:
     from tricorn.log.types import Log

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from tricorn.cli import main
-from tricorn_tools.cli import dev_cert_command
 from tricorn.self_signed import Key, make
 
 from tests.harness import with_each
