@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import getpass
 import os
 import re
 import subprocess
@@ -12,9 +13,9 @@ from collections.abc import Callable, Sequence
 from tricorn.errors import ConfigError, ExitCode, TricornError
 from tricorn.record import Record
 from tricorn.spelling import hint
-from tricorn_tools.init import additions, docker, front_end, systemd
+from tricorn_tools.init import additions, compose, docker, envoy, front_end, haproxy, kubernetes, nginx, systemd
 from tricorn_tools.init.request import Request, read
-from tricorn_tools.init.service import Rendered
+from tricorn_tools.init.service import Rendered, Service
 
 PROG = "tricorn init"
 
@@ -136,8 +137,6 @@ def _systemd_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _systemd(request: Request, options: argparse.Namespace) -> Rendered:
-    import getpass
-
     choices = systemd.Choices(
         socket=options.socket,
         version=options.systemd_version or _version_of_systemd(),
@@ -176,8 +175,6 @@ def _docker(request: Request, _: argparse.Namespace) -> Rendered:
 
 
 def _compose(request: Request, _: argparse.Namespace) -> Rendered:
-    from tricorn_tools.init import compose
-
     return compose.render(request.service, _tree(request.service.directory))
 
 
@@ -190,60 +187,38 @@ def _kubernetes_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _kubernetes(request: Request, options: argparse.Namespace) -> Rendered:
-    from tricorn_tools.init import kubernetes
-
     return kubernetes.render(
         request.service,
         kubernetes.Choices(image=options.image, replicas=options.replicas, pod_monitor=options.pod_monitor),
     )
 
 
-def _proxy_options(parser: argparse.ArgumentParser) -> None:
+def _front_end_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--public",
         metavar="ADDRESS",
         default="80",
         help="a port or an address: where clients reach the proxy (default: 80)",
     )
-
-
-def _balancer_options(parser: argparse.ArgumentParser) -> None:
-    _proxy_options(parser)
-    _hosts_option(parser)
-
-
-def _hosts_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--hosts", metavar="HOST,HOST", default="", help="the machines that run the server (default: this one)"
     )
-
-
-def _hosts(options: argparse.Namespace) -> tuple[str, ...]:
-    return tuple(host.strip() for host in options.hosts.split(",") if host.strip())
+    parser.set_defaults(domain="_")
 
 
 def _nginx_options(parser: argparse.ArgumentParser) -> None:
-    _proxy_options(parser)
-    _hosts_option(parser)
+    _front_end_options(parser)
     parser.add_argument("--domain", metavar="NAME", default="_", help="the host that clients ask for (default: any)")
 
 
-def _nginx(request: Request, options: argparse.Namespace) -> Rendered:
-    from tricorn_tools.init import nginx
+def _front_end(
+    render: Callable[[Service, front_end.Choices], Rendered],
+) -> Callable[[Request, argparse.Namespace], Rendered]:
+    def rendered(request: Request, options: argparse.Namespace) -> Rendered:
+        hosts = tuple(host.strip() for host in options.hosts.split(",") if host.strip())
+        return render(request.service, front_end.Choices(options.public, options.domain, hosts))
 
-    return nginx.render(request.service, front_end.Choices(options.public, options.domain, _hosts(options)))
-
-
-def _haproxy(request: Request, options: argparse.Namespace) -> Rendered:
-    from tricorn_tools.init import haproxy
-
-    return haproxy.render(request.service, front_end.Choices(options.public, hosts=_hosts(options)))
-
-
-def _envoy(request: Request, options: argparse.Namespace) -> Rendered:
-    from tricorn_tools.init import envoy
-
-    return envoy.render(request.service, front_end.Choices(options.public, hosts=_hosts(options)))
+    return rendered
 
 
 KINDS: dict[str, Kind] = {
@@ -251,7 +226,16 @@ KINDS: dict[str, Kind] = {
     additions.DOCKER: Kind("a Dockerfile and its .dockerignore.", _no_options, _docker),
     additions.COMPOSE: Kind("a compose.yaml for the image of the Dockerfile.", _no_options, _compose),
     additions.KUBERNETES: Kind("a Deployment, a Service and a PodDisruptionBudget.", _kubernetes_options, _kubernetes),
-    "nginx": Kind("a site for nginx, in front of the server.", _nginx_options, _nginx, needs_application=False),
-    "haproxy": Kind("a haproxy.cfg, in front of the server.", _balancer_options, _haproxy, needs_application=False),
-    "envoy": Kind("an envoy.yaml, in front of the server.", _balancer_options, _envoy, needs_application=False),
+    "nginx": Kind(
+        "a site for nginx, in front of the server.", _nginx_options, _front_end(nginx.render), needs_application=False
+    ),
+    "haproxy": Kind(
+        "a haproxy.cfg, in front of the server.",
+        _front_end_options,
+        _front_end(haproxy.render),
+        needs_application=False,
+    ),
+    "envoy": Kind(
+        "an envoy.yaml, in front of the server.", _front_end_options, _front_end(envoy.render), needs_application=False
+    ),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 
 from tricorn.config.addresses import TcpAddress, UnixAddress
@@ -59,8 +60,6 @@ def _socket(address: TcpAddress | UnixAddress) -> str:
 
 
 def _is_address(host: str) -> bool:
-    import ipaddress
-
     try:
         ipaddress.ip_address(host)
     except ValueError:
