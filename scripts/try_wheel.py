@@ -3,8 +3,8 @@
     python scripts/try_wheel.py FOLDER [NAME]
 
 The server, whose wheel is that of the interpreter that runs this, answers requests, and says how to install what the
-other distributions have. Those whose wheels are in the folder, too, have an environment each. Neither an index nor Rust
-is asked.
+other distributions have. Those whose wheels are in the folder, too, have an environment each, for which pip may ask an
+index for what they depend on. For the server neither an index nor Rust is asked.
 """
 
 from __future__ import annotations
@@ -116,12 +116,12 @@ class Environment:
 
 @contextmanager
 def installed(wheels: list[Path]) -> Iterator[Environment]:
-    """A clean environment with these wheels alone, for as long as the block runs."""
+    """A clean environment with these wheels, and what they depend on, for as long as the block runs."""
     with tempfile.TemporaryDirectory(prefix="tricorn-wheel-") as work:
         environment = Environment(Path(work))
         venv.create(environment.bin.parent)
         pip = [sys.executable, "-m", "pip", "--python", str(environment.bin / "python"), "install"]
-        options = ["--quiet", "--no-index", "--disable-pip-version-check"]
+        options = ["--quiet", "--disable-pip-version-check", *(["--no-index"] if len(wheels) == 1 else [])]
         subprocess.run([*pip, *options, *map(str, wheels)], env=variables(), check=True)
         yield environment
 
