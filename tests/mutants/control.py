@@ -189,8 +189,8 @@ CONTROL_SOCKET = (
         "denied_first",
         "who may only look is not told whether a request runs",
         f"{CONTROL}/dispatcher.py",
-        "self._permit(client, request)\n                    self._begin(",
-        "self._begin(",
+        "self._permit(client, request)\n                    nrs =",
+        "nrs =",
         (f"{UNIT}/control/test_control_dispatcher.py",),
     ),
     Fault(

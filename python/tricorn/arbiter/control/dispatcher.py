@@ -134,7 +134,9 @@ class Dispatcher:
                     self._send(client, request, {"ok": True, "result": {}})
                 case Inquiry() as inquiry:
                     self._permit(client, request)
-                    self._begin(client, request, inquiry, state, now)
+                    nrs = self.inquiries.admit(inquiry, state, now)
+                    self._log(client, request)
+                    self.inquiries.begin(inquiry, nrs, self._ticket(Ticket(client, request)), now)
                 case ControlRequest() as change:
                     self._permit(client, request)
                     self._log(client, request)
@@ -142,16 +144,6 @@ class Dispatcher:
         except Refusal as refusal:
             self._send(client, request, refusal.answer)
         return None
-
-    def _begin(self, client: Client, request: Request, inquiry: Inquiry, state: State, now: float) -> None:
-        number = self._ticket(Ticket(client, request))
-        try:
-            self.inquiries.begin(inquiry, number, state, now)
-        except BaseException:
-            self._forget([number])
-            client.waits -= 1
-            raise
-        self._log(client, request)
 
     def _permit(self, client: Client, request: Request) -> None:
         """Raises Refusal if the client may only look."""

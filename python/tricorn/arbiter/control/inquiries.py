@@ -259,15 +259,15 @@ class Inquiries(Periodic):
         """Sends the answer to the client that has this ticket."""
         self._running: list[Running] = []
 
-    def __len__(self) -> int:
-        return len(self._running)
-
-    def begin(self, inquiry: Inquiry, ticket: int, state: State, now: float) -> None:
-        """Asks the workers. Raises Refusal."""
+    def admit(self, inquiry: Inquiry, state: State, now: float) -> tuple[int, ...]:
+        """Returns the workers to ask. Raises Refusal."""
         inquiry.check(self._parts, self._running, now)
-        nrs = inquiry.recipients(state)
-        inquiry.ask(self._parts, self._parts.processes.find(nrs))
+        return inquiry.recipients(state)
+
+    def begin(self, inquiry: Inquiry, nrs: tuple[int, ...], ticket: int, now: float) -> None:
         self._running.append(Running(inquiry, ticket, nrs, now + inquiry.patience))
+        with self._parts.processes.guard("Workers cannot be asked"):
+            inquiry.ask(self._parts, self._parts.processes.find(nrs))
 
     def abandon(self, tickets: Collection[int]) -> None:
         """Called when clients have left."""

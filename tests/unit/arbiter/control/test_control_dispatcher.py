@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -44,7 +45,9 @@ def parts(*, read_only: bool) -> Any:
     handle = SimpleNamespace(
         nr=1, pid=100, worker=worker, requests=lambda: [running], order_cancel=lambda *order: ordered.append(order)
     )
-    processes = SimpleNamespace(handles={1: handle}, find=lambda nrs: [handle] if 1 in nrs else [])
+    processes = SimpleNamespace(
+        handles={1: handle}, find=lambda nrs: [handle] if 1 in nrs else [], guard=lambda what: nullcontext()
+    )
     return SimpleNamespace(generation=SimpleNamespace(config=config, log=log), processes=processes, ordered=ordered)
 
 

@@ -96,7 +96,8 @@ class Server:
         self.inquiries = Inquiries(self.parts, self.answers.__setitem__)
 
     def ask(self, inquiry: Inquiry, ticket: int = 1) -> None:
-        self.inquiries.begin(inquiry, ticket, self.policy.state, self.now)
+        nrs = self.inquiries.admit(inquiry, self.policy.state, self.now)
+        self.inquiries.begin(inquiry, nrs, ticket, self.now)
 
     def refusal(self, inquiry: Inquiry) -> Refusal:
         with pytest.raises(Refusal) as caught:
@@ -297,4 +298,4 @@ def test_an_answer_that_cannot_be_made_is_told_to_the_client() -> None:
     it.handles[1].told_waiting = lambda: 1 / 0
     it.ask(Stacks((1,)))
     assert it.wait(WRITTEN)[1]["kind"] == "failed"
-    assert failed == ["A control request has no answer"]
+    assert failed == ["Workers cannot be asked", "A control request has no answer"]
