@@ -34,7 +34,7 @@ MOMENT = 0.05
 
 
 class ControlError(Exception):
-    """The request was not done. The message is a sentence."""
+    """What was asked was not done. The message is a sentence."""
 
 
 class NoServer(ControlError):
@@ -67,7 +67,7 @@ class Row(Record):
     generation: int
     state: str
     page: int | None
-    """Absent if its page is in memory of before, which is not handed out."""
+    """None: its page is in memory of before, which is not handed out."""
 
 
 class Pages:
@@ -145,7 +145,7 @@ class Control:
         self.close()
 
     def fileno(self) -> int:
-        """Returns a descriptor for select(2): readable when there is something for `events`."""
+        """For select(2): readable when there is something for `events`."""
         return self._socket.fileno()
 
     def close(self) -> None:
@@ -168,7 +168,7 @@ class Control:
             raise Refused(str(answer.get("kind", "refused")), str(answer.get("error", "no reason was given")))
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Yields what happens in the server, from now on, until it ends. Raises Refused."""
+        """What happens in the server, from now on, until it ends. Raises Refused."""
         self.ask("events")
         while True:
             try:
