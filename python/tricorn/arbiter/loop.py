@@ -143,11 +143,9 @@ class Loop:
         return None
 
     def _wait(self) -> None:
-        now = self._clock.now()
-        poll = select.poll()
+        now, poll = self._clock.now(), select.poll()
         poll.register(self._wakeup, select.POLLIN)
-        self._schedule.register(poll)
-        deadline = min(self._schedule.due(self._state, now), self._control.register(poll, now))
+        deadline = min(self._schedule.register(poll, self._state, now), self._control.register(poll, now))
         handles = self._parts.processes.handles
         for handle in handles.values():
             if handle.open:

@@ -38,6 +38,8 @@ MAX_MOMENT = (1 << 64) - 1
 class Inquiry(Record):
     word: ClassVar[str]
     takes: ClassVar[tuple[str, ...]] = ()
+    outlives_client: ClassVar[bool] = False
+    """Ends at its deadline though the client has left: an order must not stay."""
     nrs: tuple[int, ...] = ()
     """The workers that the client has named."""
 
@@ -61,7 +63,11 @@ class Inquiry(Record):
             raise Refusal("refused", "No such worker serves yet.")
         return serving
 
-    def ask(self, parts: Parts, handles: Sequence[WorkerHandle]) -> None:
+    def prepare(self, parts: Parts) -> None:
+        """Called before the workers are asked."""
+
+    def ask(self, handle: WorkerHandle, count: int) -> None:
+        """Asks one of `count` workers."""
         raise NotImplementedError
 
     def answer(self, handles: Sequence[WorkerHandle], asked: Sequence[int]) -> Json:
@@ -71,9 +77,8 @@ class Inquiry(Record):
         """
         raise NotImplementedError
 
-    def abandon(self, handles: Sequence[WorkerHandle]) -> bool:
-        """Called when the client has left. Returns whether the inquiry is over."""
-        return True
+    def abandon(self, handle: WorkerHandle) -> None:
+        """Called when the client has left."""
 
 
 class Stacks(Inquiry):
@@ -82,9 +87,8 @@ class Stacks(Inquiry):
     word: ClassVar[str] = "stacks"
     takes: ClassVar[tuple[str, ...]] = ("slot",)
 
-    def ask(self, parts: Parts, handles: Sequence[WorkerHandle]) -> None:
-        for handle in handles:
-            handle.ask_for_stacks()
+    def ask(self, handle: WorkerHandle, count: int) -> None:
+        handle.ask_for_stacks()
 
     def answer(self, handles: Sequence[WorkerHandle], asked: Sequence[int]) -> Json:
         return stacks(handles)
@@ -121,9 +125,8 @@ class Profile(Inquiry):
                 left = max(0.0, other.deadline - now)
                 raise Refusal("busy", f"A profile is being taken, for {left:.1f} seconds more; ask again then.")
 
-    def ask(self, parts: Parts, handles: Sequence[WorkerHandle]) -> None:
-        for handle in handles:
-            handle.order_profile(self.seconds, self.rate, PROFILES // len(handles))
+    def ask(self, handle: WorkerHandle, count: int) -> None:
+        handle.order_profile(self.seconds, self.rate, PROFILES // count)  # the answer has room for so much of each
 
     def answer(self, handles: Sequence[WorkerHandle], asked: Sequence[int]) -> Json:
         """`missing`: slots of workers that have written nothing; null: of one that is gone, with what it had seen."""
@@ -138,11 +141,9 @@ class Profile(Inquiry):
                 workers.append(row)
         return {"workers": workers, "missing": missing}
 
-    def abandon(self, handles: Sequence[WorkerHandle]) -> bool:
+    def abandon(self, handle: WorkerHandle) -> None:
         """Ends it: another client may want one."""
-        for handle in handles:
-            handle.order_profile(0.0, 0, PROFILES)
-        return True
+        handle.order_profile(0.0, 0, PROFILES)
 
 
 class Cancel(Inquiry):
@@ -150,6 +151,7 @@ class Cancel(Inquiry):
 
     word: ClassVar[str] = "cancel"
     takes: ClassVar[tuple[str, ...]] = ("slot", "place", "start")
+    outlives_client: ClassVar[bool] = True
     place: int = 0
     """The worker's call."""
     start: int = 0
@@ -178,9 +180,8 @@ class Cancel(Inquiry):
     def recipients(self, state: State) -> tuple[int, ...]:
         return self.nrs
 
-    def ask(self, parts: Parts, handles: Sequence[WorkerHandle]) -> None:
-        for handle in handles:
-            handle.order_cancel(self.place, self.start)
+    def ask(self, handle: WorkerHandle, count: int) -> None:
+        handle.order_cancel(self.place, self.start)
 
     def answer(self, handles: Sequence[WorkerHandle], asked: Sequence[int]) -> Json:
         if not handles:
@@ -196,10 +197,6 @@ class Cancel(Inquiry):
             case None:
                 who = f"Worker {handle.worker.slot} (pid {handle.pid})"
                 raise Refusal("refused", f"{who} does not listen: it is stopped or starved.")
-
-    def abandon(self, handles: Sequence[WorkerHandle]) -> bool:
-        """The order stands until it is taken back at the deadline."""
-        return False
 
 
 class SetLogLevel(Inquiry):
@@ -224,10 +221,11 @@ class SetLogLevel(Inquiry):
     def recipients(self, state: State) -> tuple[int, ...]:
         return tuple(nr for nr, worker in state.workers.items() if worker.served_since is not None)
 
-    def ask(self, parts: Parts, handles: Sequence[WorkerHandle]) -> None:
+    def prepare(self, parts: Parts) -> None:
         parts.generations.change_log_level(self.level)
-        for handle in handles:
-            handle.order_log_level(Logger.LOG_LEVELS[self.level])
+
+    def ask(self, handle: WorkerHandle, count: int) -> None:
+        handle.order_log_level(Logger.LOG_LEVELS[self.level])
 
     def answer(self, handles: Sequence[WorkerHandle], asked: Sequence[int]) -> Json:
         return {"level": self.level, "workers": len(asked)}
@@ -266,14 +264,18 @@ class Inquiries(Periodic):
 
     def begin(self, inquiry: Inquiry, nrs: tuple[int, ...], ticket: int, now: float) -> None:
         self._running.append(Running(inquiry, ticket, nrs, now + inquiry.patience))
+        handles = self._parts.processes.find(nrs)
         with self._parts.processes.guard("Workers cannot be asked"):
-            inquiry.ask(self._parts, self._parts.processes.find(nrs))
+            inquiry.prepare(self._parts)
+            for handle in handles:
+                inquiry.ask(handle, len(handles))
 
     def abandon(self, tickets: Collection[int]) -> None:
         """Called when clients have left."""
-        for each in self._running:
-            if each.ticket in tickets and each.inquiry.abandon(self._parts.processes.find(each.nrs)):
-                self._running = [other for other in self._running if other is not each]
+        for each in [each for each in self._running if each.ticket in tickets and not each.inquiry.outlives_client]:
+            self._running.remove(each)
+            for handle in self._parts.processes.find(each.nrs):
+                each.inquiry.abandon(handle)
 
     def due(self, state: State, now: float) -> float:
         return min((now if self._is_over(each) else each.deadline for each in self._running), default=NEVER)
@@ -284,7 +286,6 @@ class Inquiries(Periodic):
         for each in due:
             answer: Json = {"ok": False, "kind": "failed", "error": DEFECT}
             with self._parts.processes.guard("A control request has no answer"):
-                # Read in any case: an order must not stay when its client has left.
                 answer = self._read(each)
             self._answer(each.ticket, answer)
         return ()

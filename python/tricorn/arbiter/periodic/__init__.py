@@ -52,12 +52,11 @@ class Schedule:
         self._jobs = tuple(jobs)
         self._guard = guard
 
-    def register(self, poll: select.poll) -> None:
+    def register(self, poll: select.poll, state: State, now: float) -> float:
+        """Returns when the next job is due."""
         for job in self._jobs:
             if job.descriptor >= 0:
                 poll.register(job.descriptor, select.POLLIN)
-
-    def due(self, state: State, now: float) -> float:
         return min(job.due(state, now) for job in self._jobs)
 
     def run(self, state: State, now: float, ready: Container[int] = ()) -> Iterator[Event]:

@@ -12,6 +12,7 @@ from tricorn.arbiter.policy.events import Event, Resized, Tick
 from tricorn.arbiter.policy.state import NEVER, State
 from tricorn.arbiter.systemd import Notifier, Watchdog
 from tricorn.record import replace
+from tricorn.unpatched import select
 
 from tests.unit.arbiter.policy.support import QUIET
 
@@ -61,10 +62,10 @@ def guard() -> Any:
 def test_jobs_run_when_they_are_due_and_their_events_are_the_policys(guard: Any) -> None:
     first, second, never = Job(10.0), Job(20.0), Job()
     schedule = Schedule([first, second, never], guard)
-    assert schedule.due(STATE, 0.0) == 10.0
+    assert schedule.register(select.poll(), STATE, 0.0) == 10.0
     assert list(schedule.run(STATE, 9.9)) == []
     assert list(schedule.run(STATE, 10.0)) == [Resized(1)]
-    assert schedule.due(STATE, 10.0) == 20.0
+    assert schedule.register(select.poll(), STATE, 10.0) == 20.0
     assert list(schedule.run(STATE, 30.0)) == [Resized(1)]
     assert (first.ran, second.ran, never.ran) == ([10.0], [30.0], [])
 
@@ -74,7 +75,7 @@ def test_a_job_that_fails_is_logged_and_the_others_run(guard: Any) -> None:
     schedule = Schedule([Broken(0.0), other], guard)
     assert list(schedule.run(STATE, 5.0)) == [Resized(7), Resized(1)]
     assert guard.failures == ["It is broken"]
-    assert schedule.due(STATE, 5.0) == 6.0, "not at once again"
+    assert schedule.register(select.poll(), STATE, 5.0) == 6.0, "not at once again"
 
 
 def test_a_job_whose_descriptor_is_readable_runs_though_it_is_not_due(guard: Any) -> None:
