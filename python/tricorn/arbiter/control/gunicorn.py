@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from typing import Any
 
 from tricorn.arbiter.control.session import Answered, Frame, Json, Request
 from tricorn.arbiter.policy.arguments import MAX_NUMBER
@@ -16,13 +17,15 @@ MAX_COMMAND = 256
 """Characters of a command; splitting it takes time."""
 MAX_ARGS = 16
 
+Result = dict[str, Any]
+
 
 class Translation(Record):
     """A request of the control protocol, and what is made of its answer."""
 
     word: str
     arguments: Json
-    convert: Callable[[Json], Json]
+    convert: Callable[[Result], Json]
     """Makes gunicorn's data of the result."""
     refused: Json | None = None
     """The data if the request is refused; None: that is an error."""
@@ -107,12 +110,12 @@ def _worker(rest: list[str]) -> Translation:
     raise ValueError(f"Unknown worker action: {action}")
 
 
-def _sizes(result: Json) -> Json:
+def _sizes(result: Result) -> Json:
     return {"previous": result["previous"], "total": result["workers"]}
 
 
-def _removed(result: Json) -> Json:
-    return {"removed": int(str(result["previous"])) - int(str(result["workers"])), **_sizes(result)}
+def _removed(result: Result) -> Json:
+    return {"removed": result["previous"] - result["workers"], **_sizes(result)}
 
 
 def _number(given: list[str]) -> int:
@@ -139,7 +142,7 @@ def _show(target: str) -> Translation | Json:
     raise ValueError(f"Unknown show target: {target}")
 
 
-def _all(result: Json) -> Json:
+def _all(result: Result) -> Json:
     workers = [{"type": "web", **row} for row in _rows(result)]
     for row in workers:
         row.pop("aborted")
@@ -153,14 +156,14 @@ def _all(result: Json) -> Json:
     }
 
 
-def _workers(result: Json) -> Json:
+def _workers(result: Result) -> Json:
     rows = _rows(result)
     return {"workers": rows, "count": len(rows)}
 
 
-def _rows(result: Json) -> list[Json]:
+def _rows(result: Result) -> list[Json]:
     """Makes gunicorn's rows. There `booted` is false for all: its arbiter never learns."""
-    found = [row for row in _list(result, "workers") if row["slot"] is not None]
+    found = [row for row in result["workers"] if row["slot"] is not None]
     return [
         {
             "pid": row["pid"],
@@ -170,19 +173,19 @@ def _rows(result: Json) -> list[Json]:
             # It rests while nothing is in flight; gunicorn's own clients show None as "n/a".
             "last_heartbeat": row.get("heartbeat"),
         }
-        for row in sorted(found, key=lambda row: int(str(row["nr"])))
+        for row in sorted(found, key=lambda row: row["nr"])
     ]
 
 
-def _listeners(result: Json) -> Json:
-    rows = [{key: row[key] for key in ("address", "fd", "type")} for row in _list(result, "listeners")]
+def _listeners(result: Result) -> Json:
+    rows = [{key: row[key] for key in ("address", "fd", "type")} for row in result["listeners"]]
     return {"listeners": rows, "count": len(rows)}
 
 
-def _stats(result: Json) -> Json:
-    exits, reloads = _dict(result, "workers_exited"), _dict(result, "reloads")
+def _stats(result: Result) -> Json:
+    exits, reloads = result["workers_exited"], result["reloads"]
     return {
-        "uptime": round(float(str(result["uptime"])), 2),
+        "uptime": round(result["uptime"], 2),
         **{name: result[name] for name in ("pid", "workers_current", "workers_target", "workers_spawned")},
         "workers_killed": exits.get("killed", 0) + exits.get("timeout", 0),
         "reloads": reloads.get("committed", 0),
@@ -190,21 +193,11 @@ def _stats(result: Json) -> Json:
     }
 
 
-def _config(result: Json) -> Json:
+def _config(result: Result) -> Json:
     values = {name: foreign.as_gunicorn(name, record.default) for name, record in UNAVAILABLE_BY_NAME.items()}
-    values |= {str(row["name"]): row["value"] for row in _list(result, "settings")}
+    values |= {row["name"]: row["value"] for row in result["settings"]}
     plain = (str, int, float, list, dict, type(None))
     return {name: values[name] if isinstance(values[name], plain) else str(values[name]) for name in CONFIG}
-
-
-def _dict(result: Json, name: str) -> dict[str, int]:
-    found = result[name]
-    return found if isinstance(found, dict) else {}
-
-
-def _list(result: Json, name: str) -> list[Json]:
-    found = result[name]
-    return found if isinstance(found, list) else []
 
 
 CONFIG = (
