@@ -99,8 +99,8 @@ def _timeout(given: float | None, asking: Asking) -> float:
 
 def _ask(control: Control, asking: Asking, *, as_json: bool) -> int:
     if asking.word == "events":
-        for happening in control.events():
-            print(json.dumps(happening) if as_json else ctl_text.text("event", happening), flush=True)
+        for event in control.events():
+            print(json.dumps(event) if as_json else ctl_text.text("event", event), flush=True)
         return Status.DONE
     result = control.ask(asking.word, **asking.arguments)
     print(json.dumps(result, indent=2) if as_json else ctl_text.text(asking.word, result), flush=True)
