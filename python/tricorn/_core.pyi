@@ -24,6 +24,7 @@ __all__ = [
     "LoopClock",
     "LoopServer",
     "PageReader",
+    "Reports",
     "RequestFactory",
     "Route",
     "RoutePages",
@@ -403,6 +404,36 @@ class PageReader:
         """The requests the worker is serving. There may be thousands."""
 
     def counts(self) -> Counts: ...
+
+@final
+class Reports:
+    """The file by which a worker and the arbiter talk of reports and stacks. Its descriptor stays the caller's."""
+
+    def __new__(cls, fd: int) -> Reports: ...
+    @staticmethod
+    def create() -> int:
+        """Makes such a file. Returns its descriptor. Raises OSError."""
+
+    def forget_stacks(self) -> None:
+        """Forgets stacks, and has faulthandler write where they belong."""
+
+    def stacks(self, most: int) -> bytes:
+        """The stacks of threads, at most so many bytes."""
+
+    def waiting(self) -> bytes:
+        """The stacks of what waits; empty: Python has not come to it."""
+
+    def write_waiting(self, text: bytes) -> None:
+        """In the worker: writes the stacks of what waits."""
+
+    def order(self, seconds: float, rate: int, most: int) -> int:
+        """Orders a profile; 0 seconds: ends the one that goes on. Returns the order's number."""
+
+    def slow(self) -> bytes:
+        """The last report on slow requests; empty: there is none yet."""
+
+    def profile(self, number: int) -> bytes:
+        """The last report for the order of this number, which may go on; empty: there is none."""
 
 @final
 class Route:

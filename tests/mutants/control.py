@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.fault import Fault
 
 ARBITER = "python/tricorn/arbiter"
+REPORTS = "crates/tricorn-io/src/monitor/sampler/file.rs"
 CONTROL = f"{ARBITER}/control"
 UNIT = "tests/unit/arbiter"
 
@@ -20,18 +21,18 @@ CONTROL_SOCKET = (
     Fault(
         "stacks_begin_anew",
         "stacks have nothing of those that were written before",
-        f"{ARBITER}/worker_handle.py",
-        "os.ftruncate(self.stacks, 0)",
-        "os.fstat(self.stacks)",
+        REPORTS,
+        "    ftruncate(file, STACKS)?;\n",
+        "",
         ("tests/unit/arbiter/test_worker_handle.py",),
     ),
     Fault(
         "a_torn_profile",
         "a profile that is replaced while it is read is read again",
-        f"{ARBITER}/worker_handle.py",
-        "if os.pread(self.profile, size, section.head) == head:",
-        "if head:",
-        ("tests/unit/arbiter/test_worker_handle.py",),
+        REPORTS,
+        "if read(file, size, section.head) == head {",
+        "if !head.is_empty() {",
+        ("crates/tricorn-io lib sampler::file",),
     ),
     Fault(
         "a_word_in_another_directory",
@@ -253,9 +254,9 @@ CONTROL_SOCKET = (
     Fault(
         "answers_of_before",
         "a shorter answer is not followed by the end of a longer one",
-        "python/tricorn/workers/waiting.py",
-        "os.ftruncate(descriptor, OFFSET + len(data))",
-        "pass",
+        REPORTS,
+        "ftruncate(file, WAITING + text.len() as u64)",
+        "Ok(())",
         ("tests/unit/workers/test_waiting.py",),
     ),
 )

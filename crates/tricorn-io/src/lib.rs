@@ -62,6 +62,7 @@ pub use exchange::room::Room;
 pub use exchange::timers::{Due, Timer};
 pub use exchange::{Attachment, Exchange, Sent};
 pub use logs::Logs;
+pub use monitor::Reports;
 pub use one_queue::siblings::Siblings;
 pub use peer::Peer;
 pub use reactor::{Chores, Notice, Readiness, SlotReadiness};

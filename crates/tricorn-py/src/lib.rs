@@ -26,6 +26,7 @@
 //! * `scoreboard.rs`: pages of the scoreboard, for the arbiter.
 //! * `self_signed.rs`: certificates for development and measurements.
 //! * `report.rs`: what gateways say to the logs and the hooks.
+//! * `reports.rs`: the file of a worker's reports and stacks, for the arbiter.
 //! * `routes.rs`: which route a request has, and what routes cost.
 //! * `text.rs`: bytes that came over the wire as Python strings, cached.
 //! * `stack.rs`: stacks of greenlets that wait.
@@ -61,6 +62,7 @@ mod options;
 mod panics;
 mod pieces;
 mod report;
+mod reports;
 mod routes;
 mod samples;
 mod scoreboard;
@@ -117,6 +119,8 @@ mod _core {
     use crate::options::upload_dir_in_memory;
     #[pymodule_export]
     use crate::options::upload_dir_is_usable;
+    #[pymodule_export]
+    use crate::reports::Reports;
     #[pymodule_export]
     use crate::routes::{Route, RoutePages, route_bytes};
     #[pymodule_export]

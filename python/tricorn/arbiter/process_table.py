@@ -21,7 +21,7 @@ from tricorn.arbiter.policy.commands import Spawn
 from tricorn.arbiter.policy.events import ChildExited, Spawned, SpawnFailed
 from tricorn.arbiter.routes import Routes
 from tricorn.arbiter.sockets import Listener
-from tricorn.arbiter.worker_handle import WorkerHandle, fork, open_bell, open_file
+from tricorn.arbiter.worker_handle import WorkerHandle, fork, open_bell, open_reports
 from tricorn.errors import ExitCode
 from tricorn.metrics.application import AppMetrics
 from tricorn.metrics.scoreboard import Ledger, Scoreboard
@@ -37,13 +37,12 @@ NAMED = 10
 
 
 class Files(Record):
-    """Files without a name that a worker writes and the arbiter reads; -1 where the system has none."""
+    """The file of a worker's reports, which the arbiter reads, and a bell; -1 where the system has none."""
 
-    stacks: int
-    profile: int
+    reports: int
     bell_reader: int
     bell_writer: int
-    """Written to for an order in the file of profiles."""
+    """Rung for an order of a profile."""
 
     def close(self) -> None:
         for file in vars(self).values():
@@ -126,7 +125,7 @@ class ProcessTable:
         # What stands in a buffer at the fork would be written by both.
         sys.stdout.flush()
         sys.stderr.flush()
-        files = Files(open_file("stacks"), open_file("profile"), *open_bell())
+        files = Files(open_reports(), *open_bell())
         try:
             forked = fork(self.signals)
         except OSError as error:
@@ -149,8 +148,7 @@ class ProcessTable:
             forked.messages,
             pages,
             number,
-            stacks=files.stacks,
-            profile=files.profile,
+            reports=files.reports,
             profile_bell=files.bell_writer,
         )
         self.handles[command.nr] = handle
@@ -208,8 +206,7 @@ class ProcessTable:
                 channel=self._share_channel(worker),
                 start_listening=partial(reuse_port.start_listening, own, generation.config.backlog),
                 refuse_newcomers=partial(reuse_port.refuse_newcomers, own),
-                stacks=files.stacks,
-                profile=files.profile,
+                reports=files.reports,
                 profile_bell=files.bell_reader,
             )
         )

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
 from tricorn.arbiter.allowance import Allowance
 from tricorn.arbiter.pages import Pages
-from tricorn.metrics.scoreboard import RunningRequest, Scoreboard, Snapshot
+from tricorn.metrics.scoreboard import Reports, RunningRequest, Scoreboard, Snapshot
 from tricorn.record import Record
-from tricorn.unpatched import os, signal, time
-from tricorn.workers import waiting, watch
+from tricorn.unpatched import os, signal
+from tricorn.workers import watch
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import Decoder, Libraries, Message, Ready
 
@@ -37,8 +36,7 @@ class WorkerHandle:
         pages: Pages,
         page: int,
         *,
-        stacks: int = -1,
-        profile: int = -1,
+        reports: int = -1,
         profile_bell: int = -1,
     ) -> None:
         self.nr = nr
@@ -50,10 +48,8 @@ class WorkerHandle:
         self.pages = pages
         self.page = page
         """The number of its page of the scoreboard."""
-        self.stacks = stacks
-        """A file into which it writes the stacks of its threads when it is asked; -1 where there is none."""
-        self.profile = profile
-        """A file into which it writes what its slow requests did, and profiles; -1 where there is none."""
+        self.reports = reports
+        """The file of its reports and stacks (`Reports`); -1 where there is none."""
         self.profile_bell = profile_bell
         """The write end of a pipe at which its sampler waits for orders.
 
@@ -129,92 +125,55 @@ class WorkerHandle:
             os.close(self.messages)
 
     def ask_for_stacks(self) -> None:
-        """They are there a moment later (`told_stacks`), whatever the worker is doing."""
-        if self.stacks >= 0 and watch.STACKS_SIGNAL is not None:
-            os.ftruncate(self.stacks, 0)
-            os.lseek(self.stacks, 0, os.SEEK_SET)  # the worker writes on from here: it has the same open file
+        """Has the worker write its stacks: they are there a moment later (`told_stacks`), whatever it is doing."""
+        if self.reports >= 0 and watch.STACKS_SIGNAL is not None:
+            Reports(self.reports).forget_stacks()
             self.send(watch.STACKS_SIGNAL)
             if watch.WAITING_SIGNAL is not None:
                 self.send(watch.WAITING_SIGNAL)
 
     def told_stacks(self, most: int) -> str:
-        if self.stacks < 0:
-            return ""
-        # What waits stands far behind it, and between them nothing.
-        return os.pread(self.stacks, most, 0).rstrip(b"\0").decode("utf-8", "replace")
+        """Returns the stacks of its threads."""
+        return Reports(self.reports).stacks(most).decode("utf-8", "replace")
 
     def told_waiting(self) -> bytes:
-        """What its Python has written since; empty: it has not come to it."""
-        return os.pread(self.stacks, waiting.MOST_BYTES, waiting.OFFSET) if self.stacks >= 0 else b""
+        """Returns what its Python has written since; empty: it has not come to it."""
+        return Reports(self.reports).waiting()
 
     def told_slow(self) -> bytes:
-        """What its sampler has written last of slow requests; empty: nothing yet."""
-        return self._told(SLOW, None)
+        """Returns what its sampler has written last of slow requests; empty: nothing yet."""
+        return Reports(self.reports).slow()
 
     def order_profile(self, seconds: float, rate: int, most: int) -> None:
         """Has its sampler look at everything; 0 seconds: it ends what it is at. `most`: bytes of the report."""
-        if self.profile < 0 or self.profile_bell < 0:
+        if self.reports < 0 or self.profile_bell < 0:
             return
-        now = time.monotonic_ns()
-        self.profiled = now  # no two orders have the same
-        words = (now, now + round(seconds * 1e9), round(1e9 / max(1, rate)), most, now)
-        os.pwrite(self.profile, b"".join(word.to_bytes(8, sys.byteorder) for word in words), ORDER)
+        self.profiled = Reports(self.reports).order(seconds, rate, most)
         with suppress(OSError):  # full: it is rung; broken: its sampler is gone
             os.write(self.profile_bell, b"p")
 
     def told_profile(self) -> bytes:
-        """What its sampler has written for the last order, which may go on; empty: nothing."""
-        return self._told(PROFILE, self.profiled)
-
-    def _told(self, section: Section, number: int | None) -> bytes:
-        """The head says which of two areas counts, and is the same before and after if what was read belongs to it."""
-        size = 16 if number is None else 24
-        for _ in range(TURNS) if self.profile >= 0 else ():
-            head = os.pread(self.profile, size, section.head)
-            if len(head) < size:
-                break
-            turn, length, *named = (int.from_bytes(head[at : at + 8], sys.byteorder) for at in range(0, size, 8))
-            if turn == 0 or (number is not None and named != [number]):
-                break
-            text = os.pread(self.profile, min(length, section.length), section.areas + turn % 2 * section.length)
-            if os.pread(self.profile, size, section.head) == head:
-                return text
-        return b""
+        """Returns what its sampler has written for the last order, which may go on; empty: nothing."""
+        return Reports(self.reports).profile(self.profiled)
 
     def forget(self) -> None:
         """It is gone, or this process is another worker."""
         self.close()
-        files = (self.stacks, self.profile, self.profile_bell)
-        self.stacks = self.profile = self.profile_bell = -1
+        files = (self.reports, self.profile_bell)
+        self.reports = self.profile_bell = -1
         for file in files:
             if file >= 0:
                 os.close(file)
 
 
-class Section(Record):
-    """Where a kind of report stands in the file: its head, and two areas that take turns."""
-
-    head: int
-    areas: int
-    length: int
-
-
-SLOW = Section(0, 4096, 256 << 10)
-PROFILE = Section(64, 4096 + 2 * SLOW.length, 512 << 10)
-ORDER = 128
-"""As `crates/tricorn-io/src/monitor/sampler/file.rs` has them."""
 PROFILES = 512 << 10
 """Bytes of the profiles of all workers: each is told with its order how much it may write."""
-TURNS = 4
-"""How often a report is read that is replaced meanwhile."""
 
 
-def open_file(name: str) -> int:
-    """A file without a name; -1 where the system has none."""
-    if not hasattr(os, "memfd_create"):
-        return -1
+def open_reports() -> int:
+    """Opens the file of a worker's reports; -1 where the system has none."""
     try:
-        return os.memfd_create(f"tricorn-{name}", os.MFD_CLOEXEC)
+        return Reports.create()
     except OSError:
         return -1
 

@@ -176,7 +176,7 @@ class Worker(Contract, Preparation, ABC):
     def live(self) -> int:
         """The whole life of the process; returns its exit status."""
         forked.guard(self._forked, HANDLED)
-        watch.enable(self.fds.messages, self.fds.stacks)
+        watch.enable(self.fds.messages, self.fds.reports)
         self.log.info("Booting worker with pid: %s", self.pid)
         status = self._boot_and_serve()
         ignore_signals()
@@ -314,8 +314,8 @@ class Worker(Contract, Preparation, ABC):
         """Writes the stacks of waiting requests. Called in a signal handler, when an operator asks for them."""
         from tricorn.workers import waiting
 
-        if self.fds.stacks >= 0:
-            waiting.write(self.fds.stacks, self.calls(), Scoreboard(self.spec.page).requests(), frame)
+        if self.fds.reports >= 0:
+            waiting.write(self.fds.reports, self.calls(), Scoreboard(self.spec.page).requests(), frame)
 
     def _load(self) -> None:
         try:
@@ -388,7 +388,7 @@ class Worker(Contract, Preparation, ABC):
         Handlers.take_off()
         watch.disable()
         fds = self.fds
-        descriptors = [fds.messages, fds.life, fds.stacks, fds.profile, fds.profile_bell, self.call_file]
+        descriptors = [fds.messages, fds.life, fds.reports, fds.profile_bell, self.call_file]
         if self._core is None:
             descriptors += [*fds.listeners, *fds.admin_listeners, *(fds.channel or ())]
         for descriptor in descriptors:

@@ -128,7 +128,7 @@ class Front(Worker):
             listener.shared = True  # a class that closes it closes it for this process
         # A process that the class forks may go on accepting.
         self.fds = WorkerFds(
-            (), (), fds.messages, fds.life, None, fds.start_listening, fds.refuse_newcomers, fds.stacks
+            (), (), fds.messages, fds.life, None, fds.start_listening, fds.refuse_newcomers, fds.reports
         )
 
     def _enter(self) -> None:

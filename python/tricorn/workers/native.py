@@ -154,7 +154,7 @@ def make_core(worker: Contract) -> Core:
         "statsd": logs.native_statsd(config, worker.log),
         "messages": fds.messages,
         "life": fds.life,
-        "profile": fds.profile,
+        "profile": fds.reports,
         "profile_bell": fds.profile_bell,
         "call_file": worker.call_file,
         "admin_listeners": list(fds.admin_listeners),

@@ -74,10 +74,8 @@ class WorkerFds(Record):
 
     `none_listens`: no other worker has any at these addresses.
     """
-    stacks: int = -1
-    """A file for the stacks of its threads, which the arbiter reads (`watch`)."""
-    profile: int = -1
-    """A file for what its slow requests did, and profiles, which the arbiter reads (`arbiter.control.report`)."""
+    reports: int = -1
+    """The file of its reports and stacks, which the arbiter reads (`Reports`)."""
     profile_bell: int = -1
     """The read end of a pipe at which its sampler waits for orders."""
 

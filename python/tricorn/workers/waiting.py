@@ -1,6 +1,6 @@
 """Stacks of suspended greenlets and tasks. Only Python can read them: they are on no thread.
 
-Written in a signal handler on the main thread, into the file that faulthandler writes threads into, far behind them.
+Written in a signal handler on the main thread, into the file of the worker's reports (`Reports`).
 Nothing of the application's is called: frames, and locals of frames whose code is known, are looked at.
 """
 
@@ -15,6 +15,7 @@ from types import AsyncGeneratorType, CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from tricorn.errors import is_own
+from tricorn.metrics.scoreboard import Reports
 from tricorn.unpatched import os
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 Json = dict[str, object]
 
-OFFSET = 1 << 20
-"""Offset in the file. faulthandler's text before it is shorter (at most 100 threads of 100 frames)."""
 MOST = 200
 """Stacks."""
 MOST_FRAMES = 40
@@ -52,8 +51,7 @@ def write(descriptor: int, calls: Sequence[tuple[int, object]], running: Sequenc
     while len(data := json.dumps({"stacks": found, "left": left}).encode()) > MOST_BYTES:
         left += len(found) - len(found) // 2
         del found[len(found) // 2 :]
-    os.pwrite(descriptor, data, OFFSET)
-    os.ftruncate(descriptor, OFFSET + len(data))  # an answer that came too late may have been longer
+    Reports(descriptor).write_waiting(data)
 
 
 def samples(places: Sequence[int], calls: Sequence[tuple[int, object]]) -> list[tuple[int, list[tuple[str, int, str]]]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from signal import Signals
 from types import SimpleNamespace
 from typing import Any
@@ -11,17 +10,15 @@ from typing import Any
 import pytest
 from tricorn._core import Core
 from tricorn.arbiter import pages as arbiter_pages
-from tricorn.arbiter import worker_handle
 from tricorn.arbiter.allowance import BURST
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.worker_handle import (
     LAST_WORDS,
-    PROFILE,
     READ_SIZE,
     TooTalkative,
     WorkerHandle,
     open_bell,
-    open_file,
+    open_reports,
 )
 from tricorn.workers import watch
 from tricorn.workers.messages import BootFailed, Ready
@@ -149,99 +146,32 @@ class TestPages:
 
 
 class TestReports:
-    """What a sampler writes (`monitor/sampler/file.rs`), as the arbiter reads it."""
+    """The file of a worker, whose layout the core knows (`monitor/sampler/file.rs`)."""
 
-    @staticmethod
-    def handle() -> WorkerHandle:
+    def test_an_order_rings_the_bell_and_reports_of_other_orders_do_not_count(self) -> None:
         handle, worker = pair()
-        os.close(worker)
-        handle.close()
-        handle.profile = open_file("test")
-        return handle
-
-    @staticmethod
-    def write(handle: WorkerHandle, at: int, *words: int) -> None:
-        os.pwrite(handle.profile, b"".join(word.to_bytes(8, sys.byteorder) for word in words), at)
-
-    def test_the_head_says_which_area_counts(self) -> None:
-        handle = self.handle()
-        assert handle.told_slow() == b""
-        for turn, text in ((1, b"one"), (2, b"other")):
-            os.pwrite(handle.profile, text, 4096 + turn % 2 * (256 << 10))
-            self.write(handle, 0, turn, len(text))
-            assert handle.told_slow() == text
-        assert handle.told_profile() == b""
-        handle.forget()
-
-    def test_a_profile_counts_if_it_is_of_the_last_order(self) -> None:
-        handle = self.handle()
+        handle.reports = open_reports()
         sampler, handle.profile_bell = open_bell()
         handle.order_profile(2.0, 100, 5000)
+        first = handle.profiled
         assert len(os.read(sampler, 10)) == 1
-        number, end, interval, most, again = (
-            int.from_bytes(os.pread(handle.profile, 8, 128 + 8 * word), sys.byteorder) for word in range(5)
-        )
-        assert (number, end - number, interval, most) == (again, 2_000_000_000, 10_000_000, 5000)
-        os.pwrite(handle.profile, b"seen", 4096 + (512 << 10) + (512 << 10))
-        self.write(handle, 64, 1, 4, number)
-        assert handle.told_profile() == b"seen"
-        handle.order_profile(1.0, 100, 5000)
-        assert handle.told_profile() == b"", "of the order before"
+        assert (handle.told_slow(), handle.told_profile()) == (b"", b"")
         os.close(sampler)
         handle.order_profile(1.0, 100, 5000)
+        assert handle.profiled > first, "a sampler that is gone costs nothing"
+        os.close(worker)
         handle.forget()
         handle.order_profile(1.0, 100, 5000)
+        assert (handle.told_slow(), handle.told_profile(), handle.told_stacks(10)) == (b"", b"", "")
 
-
-def test_stacks_that_are_shorter_than_those_before_have_nothing_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "STACKS_SIGNAL", Signals.SIGUSR1)
-    handle, worker = pair()
-    handle.stacks = open_file("stacks")
-    for told in ("Thread 0x1: a long story\n" * 40, "Thread 0x1: a word\n", "Thread 0x1: two words\n"):
-        handle.ask_for_stacks()
-        assert handle.told_stacks(4096) == ""
-        os.write(handle.stacks, told.encode())
-        assert handle.told_stacks(4096) == told
-    os.close(handle.stacks)
-    os.close(worker)
-    handle.close()
-
-
-def test_a_profile_that_is_replaced_while_it_is_read_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The worker writes two of them meanwhile, so that the area that is read is overwritten."""
-    handle, worker = pair()
-    handle.profile, handle.profiled = open_file("profile"), 77
-
-    def write(turn: int, text: bytes) -> None:
-        os.pwrite(handle.profile, text, PROFILE.areas + turn % 2 * PROFILE.length)
-        words = (turn, len(text), handle.profiled)
-        os.pwrite(handle.profile, b"".join(word.to_bytes(8, sys.byteorder) for word in words), PROFILE.head)
-
-    write(1, b"the first one")
-    read, meanwhile = os.pread, iter([(3, b"another"), (5, b"the last one")])
-
-    def pread(file: int, count: int, offset: int) -> bytes:
-        if offset >= PROFILE.areas:
-            found = read(file, count // 2, offset)
-            for turn, text in meanwhile:
-                write(turn, text)
-                break
-            return found + read(file, count - count // 2, offset + count // 2)
-        return read(file, count, offset)
-
-    monkeypatch.setattr(worker_handle.os, "pread", pread)
-    assert handle.told_profile() == b"the last one"
-    os.close(handle.profile)
-    os.close(worker)
-    handle.close()
-
-
-def test_a_profile_of_another_order_is_not_this_ones() -> None:
-    handle, worker = pair()
-    handle.profile, handle.profiled = open_file("profile"), 78
-    words = (1, 4, 77)
-    os.pwrite(handle.profile, b"".join(word.to_bytes(8, sys.byteorder) for word in words), PROFILE.head)
-    assert handle.told_profile() == b""
-    os.close(handle.profile)
-    os.close(worker)
-    handle.close()
+    def test_stacks_are_written_where_the_arbiter_asks_for_them(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(watch, "STACKS_SIGNAL", Signals.SIGUSR1)
+        handle, worker = pair()
+        handle.reports = open_reports()
+        for told in ("Thread 0x1: a long story\n" * 40, "Thread 0x1: a word\n", "Thread 0x1: two words\n"):
+            handle.ask_for_stacks()
+            assert handle.told_stacks(4096) == ""
+            os.write(handle.reports, told.encode())  # as faulthandler does: at the offset of the open file
+            assert handle.told_stacks(4096) == told
+        os.close(worker)
+        handle.forget()

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tricorn.metrics.scoreboard import Reports
 from tricorn.unpatched import os
 from tricorn.workers import waiting
 
@@ -23,7 +24,7 @@ def file(tmp_path: Path) -> Iterator[int]:
 
 
 def read(descriptor: int) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(os.pread(descriptor, waiting.MOST_BYTES, waiting.OFFSET))
+    told: dict[str, Any] = json.loads(Reports(descriptor).waiting())
     return told
 
 

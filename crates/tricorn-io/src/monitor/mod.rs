@@ -36,6 +36,7 @@ use crate::sys::signals;
 use crate::waiting::{Eye, Seen};
 use diagnosis::Diagnosis;
 use rustix::fd::{AsFd, BorrowedFd};
+pub use sampler::Reports;
 use slicer::Slicer;
 use std::sync::atomic::Ordering;
 use usage::Usage;

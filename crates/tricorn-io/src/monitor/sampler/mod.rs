@@ -13,6 +13,7 @@ use crate::waiting::hub::Hub;
 use crate::waiting::sampling::plan::{Plan, STEP};
 use crate::waiting::sampling::{Frames, REPORTS, SHARE, held_up, lock, route};
 use file::ReportFile;
+pub use file::Reports;
 use profiling::Profiling;
 use reader::{Call, HubIsAt, Reader};
 use rustix::fd::{AsFd, BorrowedFd};
