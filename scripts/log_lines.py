@@ -84,6 +84,7 @@ CARRIED: dict[str, tuple[str, ...]] = {
     "workers/gaiohttp.py:AiohttpWorker._set_up": (),  # aiohttp's own words
     "tricorn_green/workers/green.py:GreenWorker._refused": ("tricorn_green/database.py:sentence",),
     "tricorn_green/workers/green.py:Notices.debug": (),
+    "tricorn_green/workers/green.py:Notices.error": (),
     "tricorn_green/workers/green.py:Notices.info": (),
     "tricorn_green/workers/green.py:Notices.warning": (),
     "workers/handlers.py:Handlers._reopen_logs": (),  # the core's, below

@@ -248,10 +248,10 @@ SLOW_REQUESTS = (
     Fault(
         "report_of_another_order",
         "a report counts if it is of the last order",
-        "python/tricorn/arbiter/worker_handle.py",
-        "(number is not None and named != [number])",
-        "False",
-        ("tests/unit/arbiter/test_worker_handle.py -k last_order",),
+        "crates/tricorn-io/src/monitor/sampler/file.rs",
+        "(number.is_some() && word(2) != number)",
+        "false",
+        ("crates/tricorn-io lib sampler::file",),
     ),
     Fault(
         "recursion_counts_once",
