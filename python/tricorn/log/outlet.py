@@ -59,12 +59,8 @@ class Outlet:
                 error = failure
         if error is not None:
             self.trouble = error.strerror or str(error)
-        self.send, self.flush, self.close, self.lose = (
-            self.native.send,
-            self.native.flush,
-            self.native.close,
-            self.native.lose,
-        )
+        self.send, self.flush = self.native.send, self.native.flush
+        self.close, self.lose = self.native.close, self.native.lose
 
     def _fix_family(self, place: str) -> str:
         self.family = socket.AF_INET6 if place.startswith("[") else socket.AF_INET
