@@ -42,7 +42,7 @@ LINT = [
         ["cargo", "clippy", "--profile", "testing", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"],
         "no warnings",
     ),
-    Check("mypy", [f"{BIN}/mypy"], "--strict on python/tricorn, scripts and benches"),
+    Check("mypy", [f"{BIN}/mypy"], "--strict on python/tricorn, packages, scripts and benches"),
     Check("stubtest", [PYTHON, "-m", "mypy.stubtest", "tricorn._core"], "the stub says what the binary does"),
     Check("import-linter", [f"{BIN}/lint-imports"], "arrows between the Python packages"),
     Check(

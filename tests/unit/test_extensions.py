@@ -12,7 +12,7 @@ from tricorn import extensions, workers
 from tricorn.cli import main
 from tricorn.config.command_line import read_arguments
 from tricorn.config.resolve import resolve
-from tricorn.errors import ConfigError
+from tricorn.errors import ConfigError, is_own
 from tricorn.extensions import Distribution
 
 from tests.unit.cli.test_start import imported
@@ -114,3 +114,11 @@ def test_a_class_and_a_module_whose_distribution_is_missing_say_how_to_get_it() 
         workers.choose("gunicorn.workers.ggevent.GeventWorker", 1)
     with pytest.raises(ImportError, match=r"tricorn\.offload needs .* pip install tricorn-green"):
         _ = tricorn.offload
+
+
+def test_files_of_own_distributions_are_not_the_applications() -> None:
+    import tricorn_green.workers.green
+
+    assert is_own(tricorn.__file__)
+    assert is_own(tricorn_green.workers.green.__file__)
+    assert not is_own(__file__)
