@@ -6,6 +6,7 @@
 * No leftover markers, no machine's paths.
 * `tricorn._core` is imported in workers/native.py, gateway/, doctor/engine.py, load/engine.py, log/atoms.py,
   log/outlet.py, metrics/scoreboard.py, self_signed.py only.
+* The server imports none of the other distributions, not even for type checkers: entry points name them.
 * The arbiter takes modules that greenlet libraries patch from `tricorn.unpatched`.
 * Bytes of clients move in stream.rs of tricorn-io, and secured.rs beside it, only.
 """
@@ -32,6 +33,8 @@ CORE_USERS = (
     "packages/tricorn-bench/tricorn_bench/load/engine.py",
     "packages/tricorn-tools/tricorn_tools/doctor/engine.py",
 )
+SERVER = "python/tricorn/"
+OTHERS = ("tricorn_bench", "tricorn_green", "tricorn_tools")
 ARBITER = "python/tricorn/arbiter/"
 PATCHED = {"os", "select", "signal", "socket", "time"}
 
@@ -183,6 +186,9 @@ def python_functions(tree: ast.AST) -> Iterator[Function]:
 def forbidden_imports(path: str, tree: ast.AST) -> Iterator[str]:
     if path.startswith(("python/", "packages/")) and not path.startswith(CORE_USERS) and imports_core(tree):
         yield f"{path}: imports tricorn._core; only {', '.join(CORE_USERS)} may"
+    if path.startswith(SERVER):
+        for name in sorted(each for each in packages(tree) if each in OTHERS):
+            yield f"{path}: imports {name}, which the server finds by entry points (tricorn.extensions)"
     if path.startswith(ARBITER):
         for name in sorted(PATCHED & imported(tree)):
             yield f"{path}: imports {name}, which may be patched; take it from tricorn.unpatched"
@@ -197,6 +203,14 @@ def imports_core(tree: ast.AST) -> bool:
             if module == "_core" or module.endswith("._core") or any(alias.name == "_core" for alias in node.names):
                 return True
     return False
+
+
+def packages(tree: ast.AST) -> set[str]:
+    """The packages that something is imported from, wherever in the file."""
+    nodes = list(ast.walk(tree))
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
+    return {name.partition(".")[0] for name in names}
 
 
 def imported(tree: ast.AST) -> set[str]:

@@ -1,6 +1,8 @@
-"""The house rules: pronouns as actors in what users read."""
+"""The house rules: pronouns as actors in what users read, and what the server may import."""
 
 from __future__ import annotations
+
+import ast
 
 import pytest
 
@@ -26,3 +28,19 @@ WHO = "no" + "body"  # this file is read by the rule, too
 def test_pronouns_in_what_users_read(path: str, text: str, lines: list[int]) -> None:
     found = list(tidy.shown_pronouns(path, text))
     assert [int(each.split(":")[1]) for each in found] == lines
+
+
+def test_the_server_imports_no_other_distribution_not_even_for_type_checkers() -> None:
+    text = """
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    from tricorn_green.offload import offload
+def f():
+    import tricorn_tools.top
+"""
+    said = "which the server finds by entry points (tricorn.extensions)"
+    assert list(tidy.forbidden_imports("python/tricorn/a.py", ast.parse(text))) == [
+        f"python/tricorn/a.py: imports tricorn_green, {said}",
+        f"python/tricorn/a.py: imports tricorn_tools, {said}",
+    ]
+    assert list(tidy.forbidden_imports("packages/tricorn-tools/tricorn_tools/a.py", ast.parse(text))) == []
