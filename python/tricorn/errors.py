@@ -23,8 +23,10 @@ from types import TracebackType
 from typing import ClassVar
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
-_BESIDE = ("/tricorn_bench/", "/tricorn_green/", "/tricorn_tools/")
-"""Packages of the other distributions, wherever they are installed."""
+OWN_PACKAGES = ("tricorn", "tricorn_bench", "tricorn_green", "tricorn_tools")
+"""Those of all distributions."""
+_BESIDE = tuple(f"/{name}/" for name in OWN_PACKAGES[1:])
+"""Folders of the other distributions, wherever they are installed."""
 
 
 class ExitCode(IntEnum):
@@ -77,6 +79,11 @@ class BootError(TricornError):
 def is_own(file: str) -> bool:
     """Returns whether a source file is tricorn's, and not the application's."""
     return file.startswith(_PACKAGE) or any(package in file for package in _BESIDE)
+
+
+def is_own_module(name: str) -> bool:
+    """Returns whether a module is tricorn's, and not the application's."""
+    return name.partition(".")[0] in OWN_PACKAGES
 
 
 def of_the_application(trace: TracebackType | None) -> TracebackType | None:

@@ -430,4 +430,12 @@ WORKERS = (
         "file.startswith(_PACKAGE)",
         ("tests/unit/test_extensions.py",),
     ),
+    Fault(
+        "own_modules",
+        "modules of tricorn-green are not searched for what is patched, and its classes are not the user's",
+        f"{PACKAGE}/errors.py",
+        'OWN_PACKAGES = ("tricorn", "tricorn_bench", "tricorn_green", "tricorn_tools")',
+        'OWN_PACKAGES = ("tricorn", "tricorn_bench", "tricorn_tools")',
+        ("tests/unit/test_extensions.py",),
+    ),
 )

@@ -14,6 +14,8 @@ from tricorn.config.command_line import read_arguments
 from tricorn.config.resolve import resolve
 from tricorn.errors import ConfigError, is_own
 from tricorn.extensions import Distribution
+from tricorn.workers import foreign
+from tricorn.workers.sync import SyncWorker
 
 from tests.unit.cli.test_start import imported
 
@@ -116,9 +118,14 @@ def test_a_class_and_a_module_whose_distribution_is_missing_say_how_to_get_it() 
         _ = tricorn.offload
 
 
-def test_files_of_own_distributions_are_not_the_applications() -> None:
-    import tricorn_green.workers.green
+def test_what_own_distributions_have_is_not_the_applications() -> None:
+    from tricorn_green import survey
+    from tricorn_green.workers import ggevent
 
     assert is_own(tricorn.__file__)
-    assert is_own(tricorn_green.workers.green.__file__)
+    assert is_own(ggevent.__file__)
     assert not is_own(__file__)
+    assert not any(survey.is_foreign(name) for name in sys.modules if name.partition(".")[0].startswith("tricorn"))
+    # No line in the log says that GeventWorker overrides what gunicorn's classes have.
+    assert foreign.overridden(ggevent.GeventWorker) == foreign.overridden(SyncWorker)
+    assert foreign.load(ggevent.GeventWorker) is ggevent.GeventWorker

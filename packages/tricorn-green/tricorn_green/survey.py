@@ -24,6 +24,7 @@ from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MemberD
 from typing import Any, NamedTuple
 
 from tricorn.config import config_file
+from tricorn.errors import OWN_PACKAGES
 from tricorn.unpatched import _thread, socket
 from tricorn_green.originals import Names, Originals
 
@@ -329,7 +330,7 @@ def _namespace(value: object) -> dict[Any, Any]:
     return found if type(found) is dict else {}
 
 
-_PATCHERS = ("tricorn", "gevent", "eventlet", "greenlet", "zope")
+_PATCHERS = (*OWN_PACKAGES, "gevent", "eventlet", "greenlet", "zope")
 """The server, the libraries that patch, and what they need."""
 _CONTAINERS = (
     dict, list, tuple, set, frozenset, deque, CellType, partial, property, staticmethod, classmethod, MethodType,

@@ -9,7 +9,7 @@ from typing import Any
 
 from tricorn import import_hooks
 from tricorn.config.lookups import import_class
-from tricorn.errors import ConfigError
+from tricorn.errors import ConfigError, is_own_module
 from tricorn.record import Record
 from tricorn.workers import hosted, originals
 from tricorn.workers.base import Worker
@@ -117,7 +117,7 @@ def _of_gunicorns(named: Any, who: str, found: type[Worker] | None) -> type:
         for _ in range(2):  # modules between it and gunicorn's may be those of before, too
             modules = {each.__module__ for each in (found.__mro__ if found else ()) if issubclass(each, Worker)}
             for module in {*modules, named.rpartition(".")[0]}:
-                if module.partition(".")[0] != "tricorn":
+                if not is_own_module(module):
                     sys.modules.pop(module, None)
             again: Any = _import(named)
             if not issubclass(again, Worker):
@@ -145,7 +145,7 @@ def overridden(kind: type) -> list[str]:
 
 
 def _is_ours(kind: type) -> bool:
-    return kind is object or kind.__module__.partition(".")[0] == "tricorn"
+    return kind is object or is_own_module(kind.__module__)
 
 
 def _import(name: str) -> object:

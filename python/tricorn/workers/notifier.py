@@ -13,6 +13,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tricorn.errors import is_own_module
+
 if TYPE_CHECKING:
     from tricorn.workers.contract import Contract
     from tricorn.workers.native import Core
@@ -22,7 +24,7 @@ INTERVAL = 1.0
 
 def start(worker: Contract, core: Core) -> None:
     """Starts the calls of `notify`, if the class overrides it."""
-    if not any("notify" in vars(each) for each in type(worker).__mro__ if not each.__module__.startswith("tricorn.")):
+    if not any("notify" in vars(each) for each in type(worker).__mro__ if not is_own_module(each.__module__)):
         return
     due = partial(worker.spawn, _notify, worker) if worker.hub else _between_requests(worker, core)
     threading.Thread(target=_run, args=(worker, due), name="tricorn-notify", daemon=True).start()
