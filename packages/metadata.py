@@ -8,7 +8,7 @@ from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-SERVER = Path(__file__).resolve().parent.parent / "python/tricorn/__init__.py"
+SERVER = Path(__file__).resolve().parent.parent / "python/tricorn/version.py"
 
 
 class CustomMetadataHook(MetadataHookInterface):

@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def version() -> str:
-    text = (ROOT / "python/tricorn/__init__.py").read_text()
+    text = (ROOT / "python/tricorn/version.py").read_text()
     found = re.search(r'^__version__ = "(.+)"$', text, re.MULTILINE)
     return found[1] if found else ""
 

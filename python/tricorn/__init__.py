@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tricorn.version import __version__
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
     """Of tricorn-green, `tricorn_green.offload`."""
 
 __all__ = ["RequestCancelled", "RequestTimeout", "__version__", "leaving", "offload", "run", "serve_async"]
-
-__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:

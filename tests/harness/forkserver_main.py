@@ -29,15 +29,14 @@ def import_as_arbiter(alias: str) -> None:
     """What the arbiter has imported by the time at which it forks its first worker; the order is its own."""
     for name in ("tricorn.cli", "tricorn.arbiter.start", "tricorn.workers.native", "resource"):
         import_module(name)
-    from tricorn import workers
     from tricorn.config import command_line
     from tricorn.config.resolve import resolve
-    from tricorn.workers import title
+    from tricorn.workers import registry, title
 
     # argparse imports gettext's catalogue of words when a parser is made.
     config = resolve([command_line.read_arguments(["--worker-class", alias])])
-    workers.choose(alias, 1)  # importlib.metadata reads the versions of packages
-    workers.load(alias).import_shared(config)
+    registry.choose(alias, 1)  # importlib.metadata reads the versions of packages
+    registry.load(alias).import_shared(config)
     title.prepare()
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from tricorn.errors import ConfigError
-from tricorn.workers import choose
+from tricorn.workers.registry import choose
 
 from tests.harness import proc
 from tests.harness.deadline import PATIENCE, until

@@ -417,7 +417,7 @@ WORKERS = (
     Fault(
         "class_of_an_extension",
         "a distribution adds a worker class",
-        f"{PACKAGE}/workers/__init__.py",
+        f"{PACKAGE}/workers/registry.py",
         "return name if target is None else",
         "return name if True else",
         ("tests/unit/test_extensions.py",),

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 import tricorn
-from tricorn import extensions, workers
+from tricorn import extensions
 from tricorn.cli import main
 from tricorn.config.command_line import read_arguments
 from tricorn.config.resolve import resolve
 from tricorn.errors import ConfigError, is_own
 from tricorn.extensions import Distribution
-from tricorn.workers import foreign
+from tricorn.workers import foreign, registry
 from tricorn.workers.sync import SyncWorker
 
 from tests.unit.cli.test_start import imported
@@ -82,9 +82,9 @@ def test_a_distribution_adds_a_command(capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.usefixtures("plugin")
 def test_a_distribution_adds_a_worker_class() -> None:
-    assert workers.choose("patient", 1) == "sync"
+    assert registry.choose("patient", 1) == "sync"
     config = resolve([read_arguments(["-k", "patient"])])
-    assert workers.kind_of(config).__name__ == "PatientWorker"
+    assert registry.kind_of(config).__name__ == "PatientWorker"
 
 
 def test_what_no_distribution_has_is_a_mistake() -> None:
@@ -92,7 +92,7 @@ def test_what_no_distribution_has_is_a_mistake() -> None:
     with pytest.raises(LookupError):
         extensions.load(extensions.WORKER_CLASSES, "no_such_class", "a test")
     with pytest.raises(ConfigError, match="is not known: expected one of"):
-        workers.choose("patient", 1)
+        registry.choose("patient", 1)
 
 
 @pytest.mark.usefixtures("alone")
@@ -113,7 +113,7 @@ def test_a_command_whose_distribution_is_missing_says_how_to_get_it(
 @pytest.mark.usefixtures("alone")
 def test_a_class_and_a_module_whose_distribution_is_missing_say_how_to_get_it() -> None:
     with pytest.raises(ConfigError, match=r"GeventWorker' needs .* pip install 'tricorn\[gevent\]'"):
-        workers.choose("gunicorn.workers.ggevent.GeventWorker", 1)
+        registry.choose("gunicorn.workers.ggevent.GeventWorker", 1)
     with pytest.raises(ImportError, match=r"tricorn\.offload needs .* pip install tricorn-green"):
         _ = tricorn.offload
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Mapping, Sequence
 
-from tricorn import import_hooks, workers
+from tricorn import import_hooks
 from tricorn import log as logs
 from tricorn.arbiter import certificates, hooks, reuse_port, sockets
 from tricorn.arbiter.certificates import Certificates
@@ -24,9 +24,10 @@ from tricorn.gateway import interfaces
 from tricorn.log import Logger
 from tricorn.record import replace
 from tricorn.unpatched import time
-from tricorn.workers import AUTO, boot_failure, privileges, title
+from tricorn.workers import boot_failure, privileges, registry, title
 from tricorn.workers.application import Application
 from tricorn.workers.base import Worker
+from tricorn.workers.registry import AUTO
 
 
 class Generation:
@@ -130,8 +131,8 @@ OWN_MODULES = "python:tricorn."
 
 def check(config: Config) -> None:
     """Checks what only the arbiter, the workers and the core can judge. Raises ConfigError; touches nothing."""
-    if not workers.is_foreign(config.worker_class):  # else it is imported in the environment of the configuration
-        workers.loop_of(workers.choose(config.worker_class, config.threads), config)
+    if not registry.is_foreign(config.worker_class):  # else it is imported in the environment of the configuration
+        registry.loop_of(registry.choose(config.worker_class, config.threads), config)
     tls.check(config)
     privileges.check(config.uid, config.gid, initgroups=config.initgroups)
     if config.reload:
@@ -145,25 +146,25 @@ def check(config: Config) -> None:
 
 def adapted(loaded: Loaded) -> Loaded:
     """Lets a worker class of the user's change settings; in the environment of the configuration."""
-    config = workers.adapted(loaded.config)
+    config = registry.adapted(loaded.config)
     return loaded if config is loaded.config else replace(loaded, config=config)
 
 
 def prepare(loaded: Loaded, log: Logger, app: Application) -> Generation:
     """Everything but the listeners, which are bound after the hook `on_starting`."""
     config = loaded.config
-    worker_class = workers.kind_of(config)
+    worker_class = registry.kind_of(config)
     import_hooks.keep(worker_class.brings)
     _import_class(worker_class, config, log)
     generation = Generation(config, worker_class, log, app, files=loaded.files)
     if config.preload_app and generation.app.callable is None:
         _preload(generation)
-    if worker_class.alias == workers.AUTO and generation.app.callable is not None:
+    if worker_class.alias == registry.AUTO and generation.app.callable is not None:
         chosen, generation.reason = interfaces.class_for(generation.app.callable, generation.app.name)
-        generation.worker_class = workers.load(workers.choose(chosen, config.threads))
+        generation.worker_class = registry.load(registry.choose(chosen, config.threads))
         _import_class(generation.worker_class, config, log)
-    elif workers.is_foreign(config.worker_class):
-        generation.reason = workers.dotted(worker_class)
+    elif registry.is_foreign(config.worker_class):
+        generation.reason = registry.dotted(worker_class)
     return generation
 
 
@@ -172,7 +173,7 @@ def _import_class(worker_class: type[Worker], config: Config, log: Logger) -> No
     worker_class.setup()
     worker_class.check_config(config, log)
     worker_class.import_shared(config)
-    if workers.is_foreign(config.worker_class):
+    if registry.is_foreign(config.worker_class):
         from tricorn.workers import foreign
 
         for note in foreign.notes(worker_class):

@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from signal import Signals
 
-from tricorn import workers
 from tricorn.arbiter import hooks, reuse_port
 from tricorn.arbiter.channel import SharedChannel
 from tricorn.arbiter.generation import Generation
@@ -27,6 +26,7 @@ from tricorn.metrics.application import AppMetrics
 from tricorn.metrics.scoreboard import Ledger, Scoreboard
 from tricorn.record import Record, replace
 from tricorn.unpatched import os, time
+from tricorn.workers import registry
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import BootFailed, encode
 from tricorn.workers.once import Once
@@ -114,7 +114,7 @@ class ProcessTable:
             worker = self._make(command, generation, pages, number)
         except (Exception, SystemExit):  # a class of the user's
             pages.give_back(number)
-            generation.log.exception("Exception in the worker class %s", workers.dotted(generation.worker_class))
+            generation.log.exception("Exception in the worker class %s", registry.dotted(generation.worker_class))
             return SpawnFailed(command.nr, "the worker class failed")
         if not hooks.may(generation.config, generation.log, "pre_fork", self.server, worker):
             # gunicorn's arbiter ends here. A configuration that never worked is refused; one that did goes on serving.

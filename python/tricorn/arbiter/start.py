@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import NoReturn
 
-from tricorn import __version__, workers
 from tricorn import log as logs
 from tricorn.arbiter import daemon, hooks, reexec, sockets
 from tricorn.arbiter.channel import SharedChannel, open_channel
@@ -40,7 +39,8 @@ from tricorn.gateway.wsgi import SERVER_SOFTWARE
 from tricorn.log import bounded
 from tricorn.metrics import application
 from tricorn.unpatched import os, time
-from tricorn.workers import ending, title, watch
+from tricorn.version import __version__
+from tricorn.workers import ending, registry, title, watch
 
 SUCCESSOR_SUFFIX = ".2"
 """gunicorn's: of the pidfile while the server that is being replaced still lives."""
@@ -162,7 +162,7 @@ def _open(generation: Generation, server: Server, generations: Generations, inhe
     generation.open_listeners(sockets.inherit(inherited or from_systemd))
     log.info("Listening at: %s (%s)", ",".join(str(listener) for listener in generation.listeners), os.getpid())
     alias, reason = generation.worker_class.alias, generation.reason
-    if alias != workers.AUTO:  # else the first worker that knows says it
+    if alias != registry.AUTO:  # else the first worker that knows says it
         log.info("Using worker: %s", f"{alias} ({reason})" if reason else alias)
     if generation.admin:
         log.info(

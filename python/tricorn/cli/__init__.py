@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tricorn import __version__
 from tricorn.cli.pipes import until_reader_leaves
+from tricorn.version import __version__
 
 if TYPE_CHECKING:
     from tricorn.config.load import Sources

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from tricorn import log as logs
-from tricorn import workers
 from tricorn.arbiter import certificates, generation, sockets
 from tricorn.arbiter.environment import Environment
 from tricorn.config.config import DEFAULT, Config
@@ -22,7 +21,7 @@ from tricorn.errors import shown as shown_error
 from tricorn.gateway import interfaces
 from tricorn.log import configured, names, targets
 from tricorn.record import Record
-from tricorn.workers import boot_failure, native
+from tricorn.workers import boot_failure, native, registry
 from tricorn.workers.application import Application
 from tricorn.workers.base import Worker
 
@@ -37,7 +36,7 @@ def run(loaded: Loaded) -> int:
     generation.check(config)
     if unknown := native.unknown_atoms(config):
         print(f"Warning: {unknown}", file=sys.stderr)
-    if complaint := native.upload_warning(config, workers.kind_of(config)):
+    if complaint := native.upload_warning(config, registry.kind_of(config)):
         print(f"Warning: {complaint}", file=sys.stderr)
     check_files(config)
     status = check_application(config)
@@ -130,16 +129,16 @@ class Inspected(Record):
 def load(config: Config, log: Any) -> Inspected:
     """Loads the application as a worker would, in this process. Raises what its modules raise, and TricornError."""
     Environment().enter(config)
-    config = workers.adapted(config)
-    worker_class = workers.kind_of(config)
+    config = registry.adapted(config)
+    worker_class = registry.kind_of(config)
     worker_class.patch_library(log)
     worker_class.patch_drivers(log, config)
     uri = config.wsgi_app or ""
     application = Application(config).load()
     interfaces.check(application, uri, worker_class.alias)
-    if worker_class.alias == workers.AUTO:
-        alias = workers.choose(interfaces.class_for(application, uri)[0], config.threads)
-        worker_class = workers.load(alias)
+    if worker_class.alias == registry.AUTO:
+        alias = registry.choose(interfaces.class_for(application, uri)[0], config.threads)
+        worker_class = registry.load(alias)
     return Inspected(config.sized_for(worker_class.alias), worker_class)
 
 

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from tricorn import __version__
 from tricorn.config import addresses, borrowed_environment
 from tricorn.config.borrowed import BORROWED, Nothing, NotUnderstood, Ours, Refused, Sets
 from tricorn.config.registry import BY_NAME, SETTINGS
@@ -18,6 +17,7 @@ from tricorn.config.setting import Action, Setting
 from tricorn.config.unavailable import UNAVAILABLE, Asked, Takes, Unavailable
 from tricorn.config.validators import Boolean, Invalid, Malformed
 from tricorn.spelling import hint
+from tricorn.version import __version__
 
 SHELLS = ("bash", "zsh", "fish")
 COMPLETIONS = os.path.join(os.path.dirname(__file__), "completions")

@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tricorn import __version__
 from tricorn.gateway.reports import to_log
+from tricorn.version import __version__
 
 if TYPE_CHECKING:
     from tricorn._core import WsgiGateway

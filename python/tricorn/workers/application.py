@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tricorn.gateway import app_loader, interfaces
-from tricorn.workers import choose
+from tricorn.workers.registry import choose
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config

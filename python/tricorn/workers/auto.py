@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from tricorn import forked, workers
+from tricorn import forked
 from tricorn.gateway import interfaces
-from tricorn.workers import native, shared_imports
+from tricorn.workers import native, registry, shared_imports
 from tricorn.workers.base import Worker
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class AutoWorker(Worker):
     own preparation then comes after the loading, so that no class that patches is ever chosen.
     """
 
-    alias = workers.AUTO
+    alias = registry.AUTO
     streaming = True
     """It is not known yet."""
     _loop: Any = None
@@ -42,18 +42,18 @@ class AutoWorker(Worker):
             return
         shared_imports.import_modules(cls.standard_modules)
         likely = "asgi" if shared_imports.is_asgi(imported) else "sync"
-        workers.load(workers.choose(likely, config.threads)).import_shared(config)
+        registry.load(registry.choose(likely, config.threads)).import_shared(config)
 
     def prepare(self) -> None:
         self._loop, self._epolls = _current_loop(), frozenset(forked.epolls())
 
     def loaded(self) -> None:
         chosen, reason = interfaces.class_for(self.wsgi, self.app.name)
-        alias = workers.choose(chosen, self.cfg.threads)
+        alias = registry.choose(chosen, self.cfg.threads)
         loop = _current_loop()
         made = None if loop is self._loop else (loop, self._epolls)
         del self._loop, self._epolls
-        kind = workers.load(alias)
+        kind = registry.load(alias)
         _become(self, kind, made)
         self.prepare()
         self.loaded()

@@ -17,9 +17,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tricorn import blocking_calls, workers
+from tricorn import blocking_calls
 from tricorn.metrics.scoreboard import Scoreboard
-from tricorn.workers import event_loop, leaving, roll, waiting, watch
+from tricorn.workers import event_loop, leaving, registry, roll, waiting, watch
 from tricorn.workers.base import Worker
 from tricorn.workers.event_loop import EventLoop
 from tricorn.workers.farewell import Farewell
@@ -66,7 +66,7 @@ class LoopWorker(Worker):
 
     @classmethod
     def import_shared(cls, config: Config) -> None:
-        event_loop.import_loop(workers.loop_of(cls.alias, config))
+        event_loop.import_loop(registry.loop_of(cls.alias, config))
 
     def start_up(self) -> bool:
         """Starts the application up. Raises if that fails; False: the worker leaves before it is complete."""
@@ -86,7 +86,7 @@ class LoopWorker(Worker):
         return self._loop.loop
 
     def prepare(self) -> None:
-        kind = workers.loop_of(self.alias, self.cfg)
+        kind = registry.loop_of(self.alias, self.cfg)
         self._loop = EventLoop(kind, self.log, self.made_loop)
         self.log.debug("Using event loop: %s", "that of the application" if self.made_loop else kind)
         self._at_once = self.loop.create_future()

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from tricorn import __version__
 from tricorn import log as logs
 from tricorn._core import (
     AsgiGateway,
@@ -37,6 +36,7 @@ from tricorn.config.validators import milliseconds
 from tricorn.errors import ConfigError
 from tricorn.gateway import agents, observe, wsgi
 from tricorn.log import style
+from tricorn.version import __version__
 from tricorn.workers import pools
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from tricorn.workers import AUTO, NAMES
+from tricorn.workers.registry import AUTO, NAMES
 
 from tests.conformance.policy.cases import CASES, SOCKET_CASES
 from tests.conformance.policy.rows import ROWS, Row

@@ -33,5 +33,5 @@ def test_the_arbiter_imports_no_event_loop() -> None:
 
 def test_finding_uvloop_reads_no_metadata() -> None:
     """importlib.metadata imports sixty modules: a fifth of what an ASGI application waited for."""
-    modules = imported("from tricorn import workers; workers.choose_loop('asgi', 'auto')")
+    modules = imported("from tricorn.workers import registry; registry.choose_loop('asgi', 'auto')")
     assert not {"importlib.metadata", "email", "csv", "zipfile", "uvloop"} & modules

@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tricorn import workers
 from tricorn.config.command_line import COMPLETIONS, SHELLS
 from tricorn.config.registry import SETTINGS
+from tricorn.workers import registry
 
 FLAGS = [flag for setting in SETTINGS for flag in setting.flags]
 
@@ -81,4 +81,4 @@ def test_fish_has_every_flag() -> None:
 
 
 def test_the_worker_classes_are_those_there_are() -> None:
-    assert complete("tricorn", "--worker-class", "") == set(workers.NAMES)
+    assert complete("tricorn", "--worker-class", "") == set(registry.NAMES)

@@ -11,7 +11,7 @@ import time
 from typing import Any, get_args
 
 import pytest
-from tricorn import _core, workers
+from tricorn import _core
 from tricorn.arbiter.policy.worker import Cause
 from tricorn.config.resolve import resolve
 from tricorn.metrics.scoreboard import (
@@ -25,12 +25,13 @@ from tricorn.metrics.scoreboard import (
     pages_in_use,
     sum_of_databases,
 )
+from tricorn.workers import registry
 from tricorn.workers.native import core_options
 
 from tests.harness.page import ENTRY, FREE, OLDEST, PAGES, QUEUED, TABLE, begun, put
 from tests.harness.shared_memory import SharedMemory
 
-OPTIONS = core_options(resolve([]), workers.load("gthread"), siblings=False)
+OPTIONS = core_options(resolve([]), registry.load("gthread"), siblings=False)
 
 
 def hello(environ, start_response):

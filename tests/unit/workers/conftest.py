@@ -17,7 +17,7 @@ from tricorn import log, workers
 from tricorn.config.command_line import read_arguments
 from tricorn.config.resolve import Layer, Raw, resolve
 from tricorn.metrics.scoreboard import LEDGER_BYTES
-from tricorn.workers import libraries
+from tricorn.workers import libraries, registry
 from tricorn.workers.application import Application
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import Decoder, Message
@@ -170,7 +170,7 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
             once=once,
             slot=3,
         )
-        worker = workers.load(worker_class).hire(spec)
+        worker = registry.load(worker_class).hire(spec)
         worker.after_fork(WorkerFds([], [], messages[1], life[0]))
         made.append(worker)
         return Arbiter(messages[0], worker, [])

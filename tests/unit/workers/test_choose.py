@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tricorn import workers
 from tricorn.config.settings import processes
 from tricorn.errors import ConfigError
-from tricorn.workers import installed
+from tricorn.workers import installed, registry
 
 PYPROJECT = Path(__file__).resolve().parents[3] / "pyproject.toml"
 
@@ -50,24 +49,24 @@ PYPROJECT = Path(__file__).resolve().parents[3] / "pyproject.toml"
     ],
 )
 def test_names(name: str, threads: int, alias: str) -> None:
-    assert workers.choose(name, threads) == alias
+    assert registry.choose(name, threads) == alias
 
 
 def test_gunicorns_class_itself_is_its_name() -> None:
     theirs = type("GeventWorker", (), {"__module__": "gunicorn.workers.ggevent"})
-    assert workers.choose(theirs, 1) == "gevent"
+    assert registry.choose(theirs, 1) == "gevent"
 
 
 @pytest.mark.parametrize("name", ["SYNC", "snyc", ""])
 def test_what_is_no_worker_class_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="is not known: expected one of auto, sync, gthread, gevent, eventlet"):
-        workers.choose(name, 1)
+        registry.choose(name, 1)
 
 
 @pytest.mark.parametrize(("name", "meant"), [("uvicorn", "asgi"), ("wsgi", "sync"), ("threads", "gthread")])
 def test_the_word_of_another_server_is_answered_with_the_class(name: str, meant: str) -> None:
     with pytest.raises(ConfigError, match=f"'{name}' is not known: .*; did you mean '{meant}'\\?$"):
-        workers.choose(name, 1)
+        registry.choose(name, 1)
 
 
 PACKAGES = {"gevent": "24.10.1", "eventlet": "0.36", "tornado": "6.2", "aiohttp": "3.9"}
@@ -76,9 +75,9 @@ PACKAGES = {"gevent": "24.10.1", "eventlet": "0.36", "tornado": "6.2", "aiohttp"
 @pytest.mark.parametrize(("alias", "oldest"), PACKAGES.items())
 class TestPackages:
     def test_one_that_is_missing_is_asked_for(self, alias: str, oldest: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(workers, "find_spec", lambda name: None)
+        monkeypatch.setattr(registry, "find_spec", lambda name: None)
         with pytest.raises(ConfigError) as caught:
-            workers.choose(alias, 1)
+            registry.choose(alias, 1)
         assert str(caught.value) == (
             f"The worker class {alias!r} needs {alias} {oldest} or newer, which is not installed: "
             f"pip install 'tricorn[{alias}]'."
@@ -90,14 +89,14 @@ class TestPackages:
     ) -> None:
         monkeypatch.setattr(installed, "version", lambda name: version)
         with pytest.raises(ConfigError, match=rf"needs {alias} {oldest} or newer, {alias} 0\.[\d.]+ is installed: pip"):
-            workers.choose(alias, 1)
+            registry.choose(alias, 1)
 
     @pytest.mark.parametrize("version", ["{}", "{}.1", "99.0.dev3"])
     def test_one_that_is_new_enough_is_taken(
         self, alias: str, oldest: str, version: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(installed, "version", lambda name: version.format(oldest))
-        assert workers.choose(alias, 1) == alias
+        assert registry.choose(alias, 1) == alias
 
     def test_the_extra_asks_for_the_same(self, alias: str, oldest: str) -> None:
         found = re.search(
@@ -107,7 +106,8 @@ class TestPackages:
         assert found[1] == oldest
 
     def test_it_is_not_imported_to_be_asked_for(self, alias: str, oldest: str) -> None:
-        code = f"import sys; from tricorn import workers; workers.choose({alias!r}, 1); print({alias!r} in sys.modules)"
+        choose = f"from tricorn.workers import registry; registry.choose({alias!r}, 1)"
+        code = f"import sys; {choose}; print({alias!r} in sys.modules)"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
         assert done.stdout.strip() == "False"
 
@@ -128,38 +128,38 @@ class TestLoops:
         ],
     )
     def test_with_uvloop(self, name: str, asked: str, loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(workers, "find_spec", lambda name: name)
+        monkeypatch.setattr(registry, "find_spec", lambda name: name)
         monkeypatch.setattr(installed, "version", lambda name: "99.0")
-        assert workers.choose_loop(name, asked) == loop
+        assert registry.choose_loop(name, asked) == loop
 
     def test_without_uvloop(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(workers, "find_spec", lambda name: None)
-        assert workers.choose_loop("asgi", "auto") == "asyncio"
+        monkeypatch.setattr(registry, "find_spec", lambda name: None)
+        assert registry.choose_loop("asgi", "auto") == "asyncio"
         with pytest.raises(
             ConfigError, match=r"asgi_loop = 'uvloop' needs uvloop 0.19 or newer, which is not installed"
         ):
-            workers.choose_loop("asgi", "uvloop")
+            registry.choose_loop("asgi", "uvloop")
 
     def test_a_class_on_uvloop_needs_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(workers, "find_spec", lambda name: None if name == "uvloop" else name)
+        monkeypatch.setattr(registry, "find_spec", lambda name: None if name == "uvloop" else name)
         with pytest.raises(ConfigError, match=r"GunicornUVLoopWebWorker' needs uvloop .*tricorn\[uvloop\]"):
-            workers.choose("aiohttp.GunicornUVLoopWebWorker", 1)
+            registry.choose("aiohttp.GunicornUVLoopWebWorker", 1)
 
     def test_the_extra_asks_for_the_same(self) -> None:
         assert 'uvloop = ["uvloop>=0.19"]' in PYPROJECT.read_text()
-        assert workers.OLDEST["uvloop"] == (0, 19)
+        assert registry.OLDEST["uvloop"] == (0, 19)
 
 
 def test_every_name_has_a_class() -> None:
-    for alias in workers.NAMES:
-        assert issubclass(workers.load(alias), object)
+    for alias in registry.NAMES:
+        assert issubclass(registry.load(alias), object)
 
 
 def test_the_names_of_the_setting_are_those_of_the_table() -> None:
-    assert workers.NAMES == processes.WORKER_CLASSES
+    assert registry.NAMES == processes.WORKER_CLASSES
 
 
 def test_no_name_is_of_two_families() -> None:
-    names = [name for family in workers.FAMILIES.values() for name in f"{family.names} {family.on_uvloop}".split()]
+    names = [name for family in registry.FAMILIES.values() for name in f"{family.names} {family.on_uvloop}".split()]
     assert len(names) == len(set(names)) > 20
-    assert not set(names) & set(workers.NAMES)
+    assert not set(names) & set(registry.NAMES)

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tricorn import workers
 from tricorn.config.command_line import read_arguments
 from tricorn.config.config import Config
 from tricorn.config.resolve import Layer, Raw, resolve
 from tricorn.errors import ConfigError
-from tricorn.workers import foreign
+from tricorn.workers import foreign, registry
 from tricorn.workers.base import Worker
 from tricorn.workers.guvicorn import UvicornWorker
 from tricorn.workers.sync import SyncWorker
@@ -59,7 +58,7 @@ class Inherits(Alone):
 def asgi(**values: Any) -> Config:
     kind = type("Mine", (UvicornWorker,), {"CONFIG_KWARGS": values})
     given = {"worker_class": kind, "keepalive": 9, "accesslog": "/var/log/access.log"}
-    return workers.adapted(resolve([Layer({name: Raw(value, "conf.py") for name, value in given.items()})]))
+    return registry.adapted(resolve([Layer({name: Raw(value, "conf.py") for name, value in given.items()})]))
 
 
 @pytest.fixture
@@ -74,14 +73,14 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 def test_a_class_by_name_has_its_familys_alias(module: str) -> None:
     config = resolve([read_arguments(["-k", f"{module}.Mine", "--threads", "3"])])
-    assert workers.choose(config.worker_class, 1) == "gthread"
-    kind = workers.kind_of(config)
+    assert registry.choose(config.worker_class, 1) == "gthread"
+    kind = registry.kind_of(config)
     assert (kind.__name__, kind.at_once(config)) == ("Mine", 3)
 
 
 def test_a_class_that_is_given_itself() -> None:
     assert foreign.load(Kept) is Kept
-    assert workers.choose(Kept, 4) == "sync"
+    assert registry.choose(Kept, 4) == "sync"
     assert list(foreign.notes(Kept)) == []
 
 
@@ -100,7 +99,7 @@ def test_a_class_that_is_given_itself() -> None:
 )
 def test_what_is_refused(named: Any, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
-        workers.choose(named, 1)
+        registry.choose(named, 1)
 
 
 @pytest.mark.parametrize("named", [Alone, Inherits])
@@ -113,13 +112,13 @@ def test_a_class_with_a_run_of_its_own_is_hosted(named: type) -> None:
     assert f"{named.__qualname__} has a run() of its own, without super().run()" in note
     assert "without the native core" in note
     config = resolve([Layer({"worker_class": Raw(named, "conf.py")})])
-    assert workers.adapted(config).handover is False
+    assert registry.adapted(config).handover is False
 
 
 def test_strictly_a_class_with_a_run_of_its_own_is_refused() -> None:
     given = Layer({"worker_class": Raw(Alone, "conf.py"), "worker_class_strict": Raw(True, "conf.py")})
     with pytest.raises(ConfigError, match=r"Alone' has a run.. of its own, .* .worker_class_strict.: connections are"):
-        workers.kind_of(resolve([given]))
+        registry.kind_of(resolve([given]))
 
 
 def test_a_method_that_names_itself_comes_back_to_what_it_overrides() -> None:
@@ -143,7 +142,7 @@ def test_a_method_that_names_itself_comes_back_to_what_it_overrides() -> None:
     ],
 )
 def test_entry_points_by_name(name: str, alias: str) -> None:
-    assert workers.choose(name, 1) == alias
+    assert registry.choose(name, 1) == alias
 
 
 def test_uvicorns_arguments_are_settings() -> None:

@@ -10,12 +10,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tricorn import workers
 from tricorn.config.command_line import read_arguments
 from tricorn.config.resolve import Layer, Raw, resolve
 from tricorn.errors import ConfigError
 from tricorn.metrics.scoreboard import Scoreboard
-from tricorn.workers import hosted
+from tricorn.workers import hosted, registry
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import Ready, Retire
 
@@ -40,7 +39,7 @@ def guest(
     core: Core, hire: Callable[..., Arbiter], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., Arbiter]]:
     monkeypatch.setattr(hosted, "QUIT_PAUSE", 0)
-    monkeypatch.setattr(workers, "load", lambda _: hosted.host(Guest, why="serves by itself"))
+    monkeypatch.setattr(registry, "load", lambda _: hosted.host(Guest, why="serves by itself"))
 
     def make(*acts: Callable[[Any], object], **given: Any) -> Arbiter:
         ACTS[:] = acts

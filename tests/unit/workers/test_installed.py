@@ -6,7 +6,8 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from tricorn.workers import OLDEST, installed
+from tricorn.workers import installed
+from tricorn.workers.registry import OLDEST
 
 
 def place(folder: Path, *names: str) -> None:

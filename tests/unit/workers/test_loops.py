@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tricorn import workers
 from tricorn.errors import BootError
 from tricorn.metrics.scoreboard import Scoreboard
+from tricorn.workers import registry
 from tricorn.workers.loops import LoopWorker
 from tricorn.workers.messages import BootFailed, Ready
 
@@ -114,7 +114,7 @@ def worker_class(core: Core, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[L
         def make_gateway(self) -> Any:
             core.note("make_gateway")
 
-    monkeypatch.setattr(workers, "load", lambda alias: Noting)
+    monkeypatch.setattr(registry, "load", lambda alias: Noting)
     core.start = lambda: core.note("start")  # type: ignore[method-assign]
     return Noting
 

@@ -7,9 +7,9 @@ import os
 import socket
 
 import pytest
-from tricorn import workers
 from tricorn.config.command_line import read_arguments
 from tricorn.config.resolve import resolve
+from tricorn.workers import registry
 from tricorn.workers.native import Core, core_options
 
 from tests.harness import proc, until
@@ -21,7 +21,7 @@ from tests.harness.core import OPTIONS, PAGE
 )
 def test_a_class_says_how_many_requests_run_at_once(alias: str, count: int) -> None:
     config = resolve([read_arguments(["--threads", "4", "--worker-connections", "300"])])
-    kind = workers.load(alias)
+    kind = registry.load(alias)
     assert kind.at_once(config) == count
     assert core_options(config, kind, siblings=False)["threads"] == count
 

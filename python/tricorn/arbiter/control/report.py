@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from tricorn import __version__
 from tricorn.arbiter.control.inquiries import read_object
 from tricorn.arbiter.parts import Parts
 from tricorn.arbiter.policy.arguments import Refusal
@@ -20,7 +19,8 @@ from tricorn.config.shown import shown
 from tricorn.log import Logger
 from tricorn.metrics.scoreboard import LAYOUT, Snapshot
 from tricorn.unpatched import os, socket, time
-from tricorn.workers import AUTO
+from tricorn.version import __version__
+from tricorn.workers.registry import AUTO
 
 if TYPE_CHECKING:
     from tricorn.arbiter.control.commands import Query

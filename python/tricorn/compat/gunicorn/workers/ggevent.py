@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tricorn.compat.absent import refuse
-from tricorn.workers import load
+from tricorn.workers.registry import load
 
 __all__ = ["GeventPyWSGIWorker", "GeventWorker", "PyWSGIWorker"]
 

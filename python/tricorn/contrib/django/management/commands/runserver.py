@@ -16,8 +16,8 @@ from django.conf import ENVIRONMENT_VARIABLE, settings
 from django.core.management.base import CommandError
 from django.core.management.commands.runserver import Command as Runserver
 
-from tricorn import __version__
 from tricorn.contrib.command import THREADS, become_server
+from tricorn.version import __version__
 
 TEMPLATES = ("*.html", "*.txt", "*.xml")
 """Files of template directories that a reload watches: Django keeps templates in memory."""

@@ -1,0 +1,3 @@
+"""The version of tricorn and of its distributions."""
+
+__version__ = "0.1.0"
