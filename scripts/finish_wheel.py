@@ -98,11 +98,12 @@ def without_paths(bill: dict[str, Any]) -> dict[str, Any]:
 
 def stripped(core: bytes, name: str, folder: Path | None) -> bytes:
     """The core without debug information, which goes to the file `name` in the folder. Once: then there is none."""
-    if b".gnu_debuglink" in core:
-        return core
     with tempfile.TemporaryDirectory() as work:
         whole, debug, small = Path(work) / "whole", Path(work) / name, Path(work) / "small"
         whole.write_bytes(core)
+        sections = subprocess.run(["objdump", "-h", whole], capture_output=True, text=True, check=True).stdout
+        if ".gnu_debuglink" in sections:
+            return core
         subprocess.run(["objcopy", "--only-keep-debug", "--compress-debug-sections", whole, debug], check=True)
         subprocess.run(["objcopy", "--strip-debug", f"--add-gnu-debuglink={debug}", whole, small], check=True)
         if folder is not None:

@@ -22,6 +22,7 @@ LINKED = {("tricorn-io", "0.1.0"), ("memchr", "2.8.3")}
 
 SOURCE = """
 static int a_function_of_the_core(int x) { return x * 3; }
+const char *name_of_a_section = ".gnu_debuglink";  /* which the core has as well: it reads such files */
 int (*volatile entry)(int) = a_function_of_the_core;
 """
 
