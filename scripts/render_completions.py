@@ -35,11 +35,12 @@ class _Flag(NamedTuple):
 
 def _flags() -> Iterator[_Flag]:
     yield _Flag(("-h",), "Show the flags that are used most, and exit.", "nothing")
-    yield _Flag(("--help",), "Show all flags, and exit.", "nothing")
+    yield _Flag(("--help",), "Show the flags that people set, and exit.", "nothing")
+    yield _Flag(("--help-all",), "Show all flags, and exit.", "nothing")
     yield _Flag(("-v", "--version"), "Show the version and exit.", "nothing")
     yield _Flag(("--completions",), "Print the completions for a shell and exit.", "words", SHELLS)
     for setting in SETTINGS:
-        if setting.flags:
+        if setting.flags and setting.part_of is None:
             takes, words = _operand(setting)
             yield _Flag(setting.flags, setting.help, takes, words, setting.action is Action.APPEND)
 

@@ -154,10 +154,13 @@ def command_line() -> str:
         "## Flags\n",
         "A flag sets a setting, whose page has its values, default and meaning. Flags of uvicorn, hypercorn and "
         "granian are\n"
-        "[aliases](../FLAGS.md). `--name VALUE` and `--name=VALUE` are the same.\n",
+        "[aliases](../FLAGS.md). `--name VALUE` and `--name=VALUE` are the same.\n"
+        "[Parts](../settings.md#parts-of-other-settings) of settings have flags, too, by their names. `-h` shows "
+        "twelve\n"
+        "of these flags, `--help` those that people set, `--help-all` all.\n",
     ]
     for section, settings in groupby(SETTINGS, key=lambda setting: setting.section):
-        with_flags = [setting for setting in settings if setting.flags]
+        with_flags = [setting for setting in settings if setting.flags and setting.part_of is None]
         if with_flags:
             rows = (f"| {_flags(setting)} | {setting.help} | {_setting(setting.name)} |" for setting in with_flags)
             parts += [f"### {section}\n", _table("| Flag | | Setting |", rows)]

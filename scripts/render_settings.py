@@ -31,12 +31,13 @@ from tricorn.config.offloaded import OffloadTargets
 from tricorn.config.proxy_headers import ProxyHeaders
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Action, Setting
-from tricorn.config.tls_values import CertificateFiles, CertReqs, SslVersion
+from tricorn.config.tls_values import CertificateFiles, CertReqs
 from tricorn.config.unavailable import UNAVAILABLE
 from tricorn.config.validators import (
     Boolean,
     Bytes,
     Choice,
+    Choices,
     EnvAssignments,
     HeaderValues,
     Integer,
@@ -113,6 +114,19 @@ An empty variable counts as not set, and is warned about. `tricorn --print-confi
 it comes from. Settings are gunicorn's, with gunicorn's meaning, unless they are marked as tricorn's own.
 """
 
+PARTS_INTRODUCTION = """\
+## Parts of other settings
+
+Each of these follows from a wider setting, which is the one to set. They are accepted wherever settings are, and stand
+in no help. One that is given has that value, unless a stronger place sets the wider setting.
+"""
+
+INERT_INTRODUCTION = """\
+## Without effect
+
+These settings of gunicorn's are accepted, whatever they say:
+"""
+
 UNAVAILABLE_INTRODUCTION = """\
 ## Not available
 
@@ -130,7 +144,6 @@ FORMS = {
     Addresses: "addresses, separated by commas; in a file a text or a list of texts",
     Doors: "addresses, separated by commas; in a file a text or a list of texts",
     CertReqs: "0, 1 or 2; or `none`, `optional`, `required`",
-    SslVersion: "anything",
     EnvAssignments: "`KEY=VALUE` texts; in a file a list of them",
     StatsdHost: "`HOST`, `HOST:PORT` or `unix://PATH`",
     SyslogAddress: "`udp://HOST:PORT`, `tcp://HOST:PORT` or `unix://PATH`, which may end with `#dgram` or `#stream`",
@@ -208,13 +221,18 @@ def becomes(what: Sets | Nothing | Refused | Ours) -> str:
 
 def render() -> str:
     parts = [INTRODUCTION]
-    sections = [(section, list(some)) for section, some in groupby(SETTINGS, key=lambda setting: setting.section)]
+    wholes = [setting for setting in SETTINGS if setting.part_of is None]
+    sections = [(section, list(some)) for section, some in groupby(wholes, key=lambda setting: setting.section)]
     parts.append("\n".join(f"* [{section}](#{anchor(section)})" for section, _ in sections) + "\n")
     for section, settings in sections:
         parts.append(f"## {section}\n")
         parts += [render_setting(setting) for setting in settings]
+    parts.append(PARTS_INTRODUCTION)
+    parts += [render_setting(setting) for setting in SETTINGS if setting.part_of is not None]
+    parts.append(INERT_INTRODUCTION)
+    parts.append("".join(f"* `{record.name}`: {record.inert}\n" for record in UNAVAILABLE if record.inert))
     parts.append(UNAVAILABLE_INTRODUCTION)
-    refused = [record.name for record in UNAVAILABLE if not record.switch]
+    refused = [record.name for record in UNAVAILABLE if not (record.switch or record.inert)]
     silent = [record.name for record in UNAVAILABLE if record.switch]
     parts.append(wrapped(f"{listed(refused)}.") + "\n")
     parts.append(wrapped(f"These are of effect only with one of them, and are accepted: {listed(silent)}.") + "\n")
@@ -236,6 +254,9 @@ def render_setting(setting: Setting[object]) -> str:
 def facts(setting: Setting[object]) -> Iterator[tuple[str, str]]:
     flags = ", ".join(f"`{flag}{operand(setting)}`" for flag in setting.flags)
     again = ", may be repeated" if setting.action is Action.APPEND else ""
+    if setting.part_of is not None:
+        whole = setting.part_of.whole
+        yield "Part of", f"[`{whole}`](#{whole})"
     yield "Command line", flags + again if flags else "no flag"
     yield "Environment", ", ".join(f"`{name}`" for name in (setting.env, *setting.env_also))
     yield "Default", default(setting)
@@ -265,6 +286,8 @@ def form(kind: Kind[object]) -> str:
     """What a value looks like, and its bounds."""
     if isinstance(kind, Choice):
         return ", ".join(f"`{choice}`" for choice in kind.choices)
+    if isinstance(kind, Choices):
+        return f"some of {', '.join(f'`{choice}`' for choice in kind.choices)}"
     if isinstance(kind, OrAuto):
         return f"{form(kind.kind)}, or `auto`"
     if isinstance(kind, Hook):

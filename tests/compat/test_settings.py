@@ -37,8 +37,6 @@ BEYOND = {
     "keepalive": "its sync workers have none",
     "keyfile": "it says so with a traceback",
     "ciphers": "it says nothing of what OpenSSL has not",
-    "do_handshake_on_connect": "its sync workers wait for the handshake",
-    "ssl_version": "it takes no number",
     **dict.fromkeys(("statsd_datagram", "statsd_extended", "syslog_format"), "it has no such setting"),
 }
 

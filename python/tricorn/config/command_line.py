@@ -86,7 +86,8 @@ def _compose_bind(given: dict[str, Any], flags: dict[str, str]) -> None:
     given.setdefault("bind", []).append(addresses.join(host, port))
 
 
-def build_parser(source: str = COMMAND_LINE) -> _Parser:
+def build_parser(source: str = COMMAND_LINE, *, shows_rare: bool = False) -> _Parser:
+    """Makes the parser of all flags. Its help shows those that people set, with `shows_rare` the others, too."""
     parser = _Parser(
         prog="tricorn",
         usage="%(prog)s [OPTIONS] [APP_MODULE]",
@@ -100,7 +101,8 @@ def build_parser(source: str = COMMAND_LINE) -> _Parser:
     # Since Python 3.14 argparse colours its help; ours is the same text everywhere.
     vars(parser)["color"] = False
     parser.add_argument("-h", action=_PrintShortHelp, nargs=0, help="Show the flags that are used most, and exit.")
-    parser.add_argument("--help", action="help", help="Show all flags, and exit.")
+    parser.add_argument("--help", action="help", help="Show the flags that people set, and exit.")
+    parser.add_argument("--help-all", action=_PrintWholeHelp, nargs=0, help="Show all flags, and exit.")
     parser.add_argument(
         "-v",
         "--version",
@@ -121,7 +123,8 @@ def build_parser(source: str = COMMAND_LINE) -> _Parser:
         if setting.flags:
             if setting.section not in groups:
                 groups[setting.section] = parser.add_argument_group(setting.section)
-            _add_flag(groups[setting.section], setting)
+            shown = setting.is_often or (shows_rare and setting.part_of is None)
+            _add_flag(groups[setting.section], setting, shown=shown)
     for record in UNAVAILABLE:
         if not record.flags:
             continue
@@ -130,8 +133,9 @@ def build_parser(source: str = COMMAND_LINE) -> _Parser:
     return parser
 
 
-def _add_flag(group: Any, setting: Setting[object]) -> None:
-    options: dict[str, Any] = {"dest": setting.name, "action": setting.action.value, "help": _help(setting)}
+def _add_flag(group: Any, setting: Setting[object], *, shown: bool) -> None:
+    options: dict[str, Any] = {"dest": setting.name, "action": setting.action.value}
+    options["help"] = _help(setting) if shown else argparse.SUPPRESS
     if setting.action in (Action.STORE, Action.APPEND):
         options["metavar"] = setting.kind.metavar
     if setting.action is Action.STORE:
@@ -200,7 +204,7 @@ OFTEN = (
 """The settings that `-h` shows."""
 DESCRIPTION = "An application server for Python web applications. APP_MODULE is MODULE:ATTRIBUTE, MODULE or a file."
 SHORT_WIDTH = 80
-ALL = "All flags, each with its variable and its default: tricorn --help"
+ALL = "More flags, each with its variable and its default: tricorn --help, --help-all"
 EPILOG = "More: tricorn bench, ctl, dev-cert, doctor, exec, init, load, top, with --help."
 
 
@@ -218,7 +222,7 @@ def _leaving_out(record: Unavailable) -> type[argparse.Action]:
     class Ask(argparse.Action):
         def __call__(self, parser: Any, namespace: Any, values: Any, _: Any = None) -> None:
             off = record.takes is not Takes.NOTHING and values is not None and record.asks_for_nothing(values)
-            if not (record.switch or off):
+            if not (record.switch or record.inert or off):
                 place = parser.placed(f"argument {'/'.join(self.option_strings)}")
                 _ask(namespace, record.asked(place, parser.refuse))
 
@@ -305,6 +309,12 @@ class _PrintShortHelp(argparse.Action):
         parser.exit()
 
 
+class _PrintWholeHelp(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        build_parser(shows_rare=True).print_help()
+        parser.exit()
+
+
 class _PrintCompletions(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, _: object, shell: Any, __: object = None) -> NoReturn:
         with open(os.path.join(COMPLETIONS, f"tricorn.{shell}"), encoding="utf-8") as script:
@@ -333,7 +343,7 @@ class _Parser(argparse.ArgumentParser):
         super().error(message)
 
 
-_OWN = frozenset(("completions", *(setting.name for setting in SETTINGS if setting.own)))
+_OWN = frozenset(("completions", "help_all", *(setting.name for setting in SETTINGS if setting.own)))
 
 
 class _HelpFormatter(argparse.HelpFormatter):

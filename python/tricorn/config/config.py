@@ -136,7 +136,7 @@ class Config(Settings):
     @property
     def ssl_options(self) -> dict[str, object]:
         names = (*("keyfile", "certfile", "ssl_version", "cert_reqs", "ca_certs"), "suppress_ragged_eofs")
-        return {name: self.value(name) for name in (*names, "do_handshake_on_connect", "ciphers")}
+        return {name: self._value_of(name) for name in (*names, "do_handshake_on_connect", "ciphers")}
 
     if not TYPE_CHECKING:  # our own code does neither, and type checkers should say so if it does
 

@@ -23,6 +23,8 @@ from tricorn.config.validators import Invalid, Refused
 from tricorn.errors import ConfigError
 from tricorn.record import Record
 
+_YIELDING = tuple(setting for setting in SETTINGS if setting.part_of is not None and setting.part_of.yields)
+
 _KUBERNETES = re.compile(r"TRICORN_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?)")
 
 _OTHERS = ("TRICORN_CMD_ARGS", "TRICORN_WORKER", "TRICORN_SERVES")
@@ -59,8 +61,12 @@ def resolve(layers: Iterable[Layer], directory: str | None = None) -> Config:
     """
     written: dict[str, Raw] = {}
     for layer in layers:
+        for part in _YIELDING:
+            if part.part_of is not None and part.part_of.whole in layer.values:
+                written.pop(part.name, None)
         written.update(layer.values)
     resolved = {setting.name: _resolve_one(setting, written.get(setting.name)) for setting in SETTINGS}
+    _divide(resolved)
     if resolved["paste"].value is not None:
         resolved["wsgi_app"] = resolved["paste"]
     _name_processes(resolved)
@@ -137,6 +143,16 @@ def _shown(value: object) -> str:
         return f"the module {value.__name__}"
     text = repr(value)
     return f"an instance of {type(value).__qualname__}" if text.startswith("<") else text
+
+
+def _divide(resolved: dict[str, Resolved]) -> None:
+    """Gives parts that are not given themselves their share of what they belong to."""
+    for setting in SETTINGS:
+        if setting.part_of is not None and resolved[setting.name].origin == DEFAULT:
+            whole = resolved[setting.part_of.whole]
+            value = setting.part_of.derive(whole.value)
+            if value != setting.default:
+                resolved[setting.name] = Resolved(value, whole.origin)
 
 
 def _name_processes(resolved: dict[str, Resolved]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import ClassVar, Generic, Protocol, TypeVar, overload
 
@@ -24,6 +25,50 @@ class Values(Protocol):
     """What a configuration is to a setting: values by name."""
 
     def value(self, name: str) -> object: ...
+
+
+class Part(Record):
+    """How a setting follows from a wider one: `body_buffer_total` is a share of `memory_budget`."""
+
+    whole: str
+    """The name of the wider setting."""
+    derive: Callable[[object], object]
+    """Makes the value of the part; of the whole's default it makes the default of the part."""
+    yields: bool = True
+    """Gives way to a whole that a stronger source sets: `FORWARDED_ALLOW_IPS=*` to `--trusted-proxies`."""
+
+
+def share(whole: str, parts: int, of: int) -> Part:
+    """A fixed share of a number of bytes."""
+
+    def derive(total: object) -> object:
+        assert isinstance(total, int)
+        return total * parts // of
+
+    return Part(whole, derive)
+
+
+def member(whole: str, name: str) -> Part:
+    """Whether a list has this name."""
+
+    def derive(names: object) -> object:
+        assert isinstance(names, tuple)
+        return name in names
+
+    return Part(whole, derive)
+
+
+def same(whole: str) -> Part:
+    return Part(whole, lambda value: value)
+
+
+def fixed(whole: str, value: object) -> Part:
+    """The same value whatever the whole is: there was no reason yet for another one."""
+    return Part(whole, lambda _: value, yields=False)
+
+
+def by_level(whole: str, values: Mapping[object, object]) -> Part:
+    return Part(whole, values.__getitem__)
 
 
 class Section:
@@ -57,6 +102,10 @@ class Setting(Record, Generic[T]):
     """tricorn's own; the others have gunicorn's name, flags and meaning."""
     core: bool = False
     """The native core has an option of this name, and is given the value as it is."""
+    part_of: Part | None = None
+    """Where its value comes from if it is not given. Help does not show a part, which is accepted like any setting."""
+    rare: bool = False
+    """`--help` leaves it to `--help-all`."""
     default_shown: str | None = None
     """How documents show a default that is found out when the server starts."""
     name: str = ""
@@ -72,6 +121,11 @@ class Setting(Record, Generic[T]):
     @property
     def env(self) -> str:
         return f"TRICORN_{self.name.upper()}"
+
+    @property
+    def is_often(self) -> bool:
+        """Whether `--help` shows it."""
+        return bool(self.flags) and self.part_of is None and not self.rare
 
     @overload
     def __get__(self, instance: None, owner: type[object]) -> Setting[T]: ...

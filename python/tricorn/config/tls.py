@@ -50,11 +50,6 @@ def has_hook(config: Config) -> bool:
 def plan(config: Config) -> tuple[Plan, tuple[str, ...]]:
     """What is to be served, and what there is to warn about. Calls the hook. Raises ConfigError."""
     warnings: list[str] = []
-    if config.ssl_version is not None:
-        warnings.append(
-            f"ssl_version (from {config.origin('ssl_version')}) is ignored, as by gunicorn since 21.0: "
-            "tls_min_version says what is spoken."
-        )
     if config.tls_key_log is not None:
         warnings.append(
             f"tls_key_log (from {config.origin('tls_key_log')}): the keys of all connections are written to "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tricorn.config.lookups import ExistingPaths
-from tricorn.config.validators import Malformed, Refused, Text
+from tricorn.config.validators import Refused, Text
 from tricorn.record import Record
 
 
@@ -23,19 +23,6 @@ class CertReqs(Record):
         if not 0 <= number < len(WORDS):
             raise Refused("expected 0 (none), 1 (optional) or 2 (required)")
         return number
-
-
-class SslVersion(Record):
-    """Whatever it is: it is ignored."""
-
-    metavar: str = "VERSION"
-
-    def parse(self, raw: object) -> str | None:
-        if raw is None:
-            return None
-        if not isinstance(raw, str | int):
-            raise Malformed("expected a constant of the module ssl")
-        return str(getattr(raw, "name", raw)) or None
 
 
 class CertificateFiles(ExistingPaths):

@@ -1,5 +1,7 @@
 """gunicorn's settings that this version does not have: recognised, and refused if they ask for something.
 
+Some choose among what does not exist here, or is always so: those are accepted, without effect.
+
 A setting that is of effect only with another one, its *switch*, asks for nothing by itself: `dirty_workers` without
 `dirty_apps`. Where the switch is on, it is the switch that is refused. `unavailable = warn` warns instead.
 """
@@ -30,10 +32,12 @@ class Unavailable(Record):
     takes: Takes = Takes.VALUE
     switch: str = ""
     """The setting without which this one is of no effect."""
+    inert: str = ""
+    """Why it has no effect, whatever it says."""
 
     def asks_for_nothing(self, value: object) -> bool:
         """Whether a configuration file that says so is content with what there is: `keyfile = None`."""
-        if self.switch:
+        if self.switch or self.inert:
             return True
         if isinstance(value, str) and isinstance(self.default, tuple):
             value = value.split(",")
@@ -77,6 +81,22 @@ def judge(asked: Iterable[Asked], policy: str) -> tuple[str, ...]:
 
 
 UNAVAILABLE = (
+    Unavailable("http_parser", ("--http-parser",), "auto", inert="there is one parser, and it is native"),
+    Unavailable("ssl_version", ("--ssl-version",), inert="`tls_min_version` says what is spoken"),
+    Unavailable(
+        "suppress_ragged_eofs",
+        ("--suppress-ragged-eofs",),
+        True,
+        Takes.NOTHING,
+        inert="the framing of HTTP tells whether a request was cut off",
+    ),
+    Unavailable(
+        "do_handshake_on_connect",
+        ("--do-handshake-on-connect",),
+        False,
+        Takes.NOTHING,
+        inert="no handshake runs in a thread of the application",
+    ),
     Unavailable("protocol", ("--protocol",), "http"),
     Unavailable("uwsgi_allow_ips", ("--uwsgi-allow-from",), ("127.0.0.1", "::1"), switch="protocol"),
     Unavailable("http_protocols", ("--http-protocols",), ("h1",)),

@@ -262,6 +262,16 @@ class TextList(Record):
         return tuple(Text().parse(part) for part in raw)
 
 
+class Choices(Record):
+    """Some of several words. On the command line the flag is repeated; one text is split at commas."""
+
+    choices: tuple[str, ...]
+    metavar: str = "STRING"
+
+    def parse(self, raw: object) -> tuple[str, ...]:
+        return tuple(Choice(self.choices).parse(word) for word in TextList().parse(raw))
+
+
 class UrlPath(Record):
     """The path of a URL as it is on the wire."""
 

@@ -125,9 +125,17 @@ def sees_doctor_slow_request(directory: Path) -> None:
 
 
 def sees_doctor_deep(directory: Path) -> None:
+    _asks_for_the_signal("doctor_deep = True\n")
+
+
+def sees_doctor_level(directory: Path) -> None:
+    _asks_for_the_signal("doctor_level = 'thorough'\n")
+
+
+def _asks_for_the_signal(config: str) -> None:
     taken = "import signal\nsignal.signal(signal.SIGRTMIN + 10, lambda *_: None)\n"
     files = {"slow.py": LIBRARY, "waits.py": taken + APPLICATION}
-    for more, is_told in (("doctor_deep = True\n", True), ("", False)):
+    for more, is_told in ((config, True), ("", False)):
         with Site(f"worker_class = 'gevent'\n{more}", app="waits:application", files=files) as server:
             for _ in range(3):
                 assert server.get("/").status == 204

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 from tricorn.control.client import Control
 
-from tests.compat.effects.common import fact_site, facts, files_below, raw
+from tests.compat.effects.common import fact_site, facts, files_below, raw, status
+from tests.compat.effects.requests import announced
 from tests.harness import Site, Wire, until
 from tests.harness.server import free_port
 from tests.harness.wire import chunked, request
@@ -294,6 +295,29 @@ def sees_body_disk_total(directory: Path) -> None:
         assert server.post("/body", b"x" * 3000).status == 200
 
 
+def sees_disk_budget(directory: Path) -> None:
+    """Four fifths of it are for request bodies."""
+    head = b"POST /body HTTP/1.1\r\nHost: h\r\nContent-Length: 33000\r\n\r\n"
+    with Site("worker_class = 'gthread'\nbody_buffer_size = 1000\ndisk_budget = '40K'\n") as server:
+        assert raw(server, head).startswith(b"HTTP/1.1 413 ")
+        assert server.post("/body", b"x" * 32_000).status == 200
+
+
+def sees_trusted_proxies(directory: Path) -> None:
+    """Whom it names is believed in fields and in headers of the PROXY protocol."""
+    for networks, believes in (("10.0.0.0/8", False), ("127.0.0.0/8", True)):
+        with fact_site(f"trusted_proxies = '{networks}'\nproxy_protocol = True\n") as server:
+            assert (announced(server)[0] == 200) is believes
+            scheme = facts(server, ("X-Forwarded-Proto", "https"))["environ"]["wsgi.url_scheme"]
+            assert scheme == ("https" if believes else "http")
+
+
+def sees_leniency(directory: Path) -> None:
+    odd = request("gEt", "/hello")
+    with Site("leniency = ['permit_unconventional_http_method']\n") as server:
+        assert status(server, odd) == 200
+
+
 def sees_request_buffering(directory: Path) -> None:
     """The application answers before the body has come."""
     with Site("worker_class = 'sync'\nrequest_buffering = False\n") as server, server.connect() as wire:
@@ -376,10 +400,10 @@ def sees_response_disk_total(directory: Path) -> None:
     _waits_behind_a_file("response_disk_total = '4M'\n", directory)
 
 
-def sees_head_buffer_total(directory: Path) -> None:
+def _refuses_heads(config: str) -> None:
     """Two heads that each may come, but not both."""
     head = b"GET / HTTP/1.1\r\nHost: h\r\n" + (b"X-Long: " + b"y" * 8000 + b"\r\n") * 90
-    with Site("head_buffer_total = '1M'\n") as server, contextlib.ExitStack() as stack:
+    with Site(config) as server, contextlib.ExitStack() as stack:
         wires = [stack.enter_context(server.connect()) for _ in range(2)]
         for wire in wires:
             with contextlib.suppress(OSError):
@@ -387,6 +411,15 @@ def sees_head_buffer_total(directory: Path) -> None:
         server.log.wait("head_buffer_total")
         until(lambda: any(wire.still_open(0.01) and wire.unread for wire in wires), "one is answered")
         assert any(wire.unread.startswith(b"HTTP/1.1 503 ") for wire in wires)
+
+
+def sees_head_buffer_total(directory: Path) -> None:
+    _refuses_heads("head_buffer_total = '1M'\n")
+
+
+def sees_memory_budget(directory: Path) -> None:
+    """A seventh of it is for heads."""
+    _refuses_heads("memory_budget = '7M'\n")
 
 
 def sees_max_connections(directory: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.compat.effects.common import FACTS, fact_site, facts, files_below, printed, refuses
+from tests.compat.effects.common import FACTS, fact_site, facts, files_below, printed
 from tests.harness import CLOSE, Site, command, module, proc, until
 from tests.harness.server import free_port
 from tests.harness.wire import request
@@ -385,7 +385,3 @@ def sees_title_prefix(directory: Path) -> None:
         titled()
         until(lambda: proc.command_line(server.pid) == "gunicorn: master [shop]", "the master's title")
         until(lambda: proc.command_line(server.worker_pid()) == "gunicorn: worker [shop]", "the worker's title")
-
-
-def sees_http_parser(directory: Path) -> None:
-    refuses("http_parser", "'python'", "'slow'")

@@ -109,13 +109,6 @@ def sees_tls_crl_file(directory: Path) -> None:
         assert not serves(server, client(authority, identity=bad))
 
 
-def sees_ssl_version(directory: Path) -> None:
-    site, authority, _ = secure(directory, "ssl_version = 2\n")
-    with site as server:
-        server.log.wait(r"\[WARNING\] ssl_version \(from .*conf\.py:\d+\) is ignored")
-        assert serves(server, client(authority, "1.3"))
-
-
 def sees_tls_min_version(directory: Path) -> None:
     site, authority, _ = secure(directory, "tls_min_version = '1.3'\n")
     with site as server:
@@ -132,24 +125,6 @@ def sees_ciphers(directory: Path) -> None:
             cipher = wire.secure.cipher()
             assert cipher is not None
             assert cipher[0] == name
-
-
-def sees_suppress_ragged_eofs(directory: Path) -> None:
-    """Nothing: a connection that ends without a word has ended."""
-    site, authority, _ = secure(directory, "suppress_ragged_eofs = False\n")
-    with site as server:
-        with SecureWire(server.address, client(authority)) as wire:
-            wire.get("/hello")
-            wire.sock.shutdown(2)
-        assert serves(server, client(authority))
-        assert "ERROR" not in server.log.text
-
-
-def sees_do_handshake_on_connect(directory: Path) -> None:
-    """Nothing: a client that shakes no hands holds up no thread."""
-    site, authority, _ = secure(directory, "worker_class = 'sync'\ndo_handshake_on_connect = True\n")
-    with site as server, server.connect():
-        assert serves(server, client(authority))
 
 
 def sees_tls_require_sni(directory: Path) -> None:

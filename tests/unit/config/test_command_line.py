@@ -18,6 +18,7 @@ from tricorn.config.registry import SETTINGS
 from tricorn.config.unavailable import UNAVAILABLE, Takes, Unavailable, judge
 
 GOLDEN = Path(__file__).with_name("help.txt")
+WHOLE = Path(__file__).with_name("help_all.txt")
 
 
 def raw(argv: str) -> dict[str, object]:
@@ -33,6 +34,19 @@ def refused(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 def test_the_help_page_is_the_golden_one() -> None:
     assert build_parser().format_help() == GOLDEN.read_text()
+    assert build_parser(shows_rare=True).format_help() == WHOLE.read_text()
+
+
+def test_the_whole_page_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        read_arguments(["--help-all"])
+    assert (caught.value.code, capsys.readouterr().out) == (0, WHOLE.read_text())
+
+
+def test_a_prefix_of_help_is_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        read_arguments(["--hel"])
+    assert capsys.readouterr().out == GOLDEN.read_text()
 
 
 def test_only_what_is_given_is_in_the_layer() -> None:
@@ -130,8 +144,8 @@ def test_what_gunicorn_has_and_we_do_not_is_refused_in_words(
         argv = [flag] if record.takes is not Takes.VALUE else [flag, "1"]
         layer = read_arguments(["app:app", *argv])
         assert layer.values["wsgi_app"].value == "app:app"
-        if record.switch:
-            assert layer.asked == (), "its switch is off"
+        if record.switch or record.inert:
+            assert layer.asked == (), "its switch is off, or it has no effect"
             continue
         with pytest.raises(SystemExit) as caught:
             judge(layer.asked, "refuse")
@@ -168,18 +182,11 @@ def test_the_short_page_fits_on_a_screen(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_each_flag_has_its_variable_and_its_default() -> None:
-    page = " ".join(build_parser().format_help().split())
+    page = " ".join(build_parser(shows_rare=True).format_help().split())
     for setting in SETTINGS:
-        if setting.flags:
+        if setting.flags and setting.part_of is None:
             assert f"[env: {', '.join((setting.env, *setting.env_also))}" in page, setting.name
     assert "[env: TRICORN_WORKERS, WEB_CONCURRENCY; default: 1]" in page
-
-
-WITHOUT_EFFECT = {"http_parser"}
-
-
-def test_what_has_no_effect_says_so() -> None:
-    assert {setting.name for setting in SETTINGS if setting.help.startswith("No effect: ")} == WITHOUT_EFFECT
 
 
 def test_the_words_are_our_own() -> None:

@@ -178,7 +178,6 @@ OTHER_DEFAULTS = {
     "default_proc_name": "tricorn",
     "sendfile": True,  # None means the same there
     "control_socket": "auto",
-    "ssl_version": None,
     "chdir": None,
     "user": os.geteuid(),
     "group": os.getegid(),

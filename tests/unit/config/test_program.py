@@ -32,7 +32,7 @@ from tricorn.errors import ConfigError
         ({"preload_app": True, "bind": ["a:1", "b:2"]}, {"preload_app": True, "bind": ("a:1", "b:2")}),
         (
             {"ssl_ciphers": "HIGH", "ssl_cert_reqs": 2, "ssl_version": 17, "ssl_ca_certs": "ca.pem", "keyfile": None},
-            {"ciphers": "HIGH", "cert_reqs": 2, "ssl_version": "17", "ca_certs": "ca.pem", "keyfile": None},
+            {"ciphers": "HIGH", "cert_reqs": 2, "ca_certs": "ca.pem", "keyfile": None},
         ),
         ({"ssl_ciphers": "TLSv1", "uwsgi_allow_ips": "*"}, {"ciphers": None}),
     ],

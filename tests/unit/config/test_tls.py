@@ -9,7 +9,7 @@ from tricorn.config import tls
 from tricorn.config.config import Config
 from tricorn.config.resolve import Raw, override, resolve
 from tricorn.config.tls_plan import Pair
-from tricorn.config.tls_values import CertificateFiles, CertReqs, SslVersion
+from tricorn.config.tls_values import CertificateFiles, CertReqs
 from tricorn.config.validators import Invalid
 from tricorn.errors import ConfigError
 
@@ -36,12 +36,6 @@ class TestValues:
     def test_what_is_none(self, raw: object) -> None:
         with pytest.raises(Invalid):
             CertReqs().parse(raw)
-
-    def test_ssl_version_is_whatever_it_is(self) -> None:
-        import ssl
-
-        assert [SslVersion().parse(raw) for raw in (None, 2, "TLSv1_2")] == [None, "2", "TLSv1_2"]
-        assert SslVersion().parse(ssl.PROTOCOL_TLS_SERVER) == "PROTOCOL_TLS_SERVER"
 
     @pytest.mark.parametrize("raw", [":key.pem", "cert.pem:", "a:b:c"])
     def test_a_certificate_is_a_file_or_two(self, raw: str) -> None:
@@ -121,6 +115,6 @@ class TestPlan:
             tls.plan(config(certfile="/c", cert_reqs=2))
 
     def test_what_there_is_to_warn_about(self) -> None:
-        _, warnings = tls.plan(config(certfile="/c", ssl_version=2, tls_key_log="/tmp/keys"))
-        assert [warning.partition(" ")[0] for warning in warnings] == ["ssl_version", "tls_key_log"]
-        assert "Who reads that file reads all that is encrypted" in warnings[1]
+        _, warnings = tls.plan(config(certfile="/c", tls_key_log="/tmp/keys"))
+        assert [warning.partition(" ")[0] for warning in warnings] == ["tls_key_log"]
+        assert "Who reads that file reads all that is encrypted" in warnings[0]

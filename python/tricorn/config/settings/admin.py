@@ -52,6 +52,7 @@ class Admin(Section):
         default="/",
         core=True,
         own=True,
+        rare=True,
         help="The path at which the admin listener shows a page with live figures and charts; empty: nowhere.",
         doc="It changes nothing, and shows neither paths nor addresses of requests. live.json beside it has its data.",
     )
@@ -61,6 +62,7 @@ class Admin(Section):
         default=False,
         core=True,
         own=True,
+        rare=True,
         help="Tell the state of the server and of each worker as JSON at /status of the admin listener.",
         doc="It is what `tricorn ctl status` and `workers` say, without requests and addresses of clients. Nothing can "
         "be changed there. See [Status](OPERATIONS.md#status).",
@@ -70,6 +72,7 @@ class Admin(Section):
         kind=Choice(("auto", "off"), metavar="WHEN"),
         default="auto",
         own=True,
+        rare=True,
         help="Whether prometheus_client's multiprocess mode is looked after, and its metrics are among those of "
         "metrics_path: auto or off.",
         doc="auto: if PROMETHEUS_MULTIPROC_DIR is set and its directory is this server's. See docs/OPERATIONS.md.",
@@ -79,6 +82,7 @@ class Admin(Section):
         kind=Integer(min=0, max=1024),
         default=64,
         own=True,
+        rare=True,
         help="How many routes of the application have metrics of their own; 0 counts none.",
         doc="For each: requests, errors, how long they took, and what the time was used for, in `tricorn_route_…` of "
         "metrics_path and in `tricorn doctor`. The name is what the application's framework says "
@@ -91,6 +95,7 @@ class Admin(Section):
         default="*",
         core=True,
         own=True,
+        rare=True,
         help="The IP addresses or networks from which questions at the admin listener are answered.",
         doc="Others get 403. Peers on a unix socket are always answered.",
     )

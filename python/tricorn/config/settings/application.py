@@ -48,6 +48,7 @@ class Application(Section):
         action=Action.APPEND,
         kind=EnvAssignments(metavar="CONF"),
         default=(),
+        rare=True,
         help="A variable of the PasteDeploy file, as KEY=VALUE.",
         doc="What `%(KEY)s` means there. May be given several times.",
     )
@@ -79,6 +80,7 @@ class Application(Section):
         kind=Choice(("refuse", "warn"), metavar="POLICY"),
         default="refuse",
         own=True,
+        rare=True,
         help="What becomes of settings of other servers that tricorn does not have: refuse or warn.",
         doc="With `warn` each is left out, and the log says so at every start. What such a setting promises (HTTP/2, "
         "say) is then not there. Settings that are of effect only with others (`dirty_workers`, `uwsgi_allow_ips`) are "

@@ -53,6 +53,7 @@ class Collectors(Section):
         flags=("--log-syslog-prefix",),
         kind=OptionalText(metavar="SYSLOG_PREFIX"),
         default=None,
+        rare=True,
         help="The program name in messages to syslog is gunicorn.PREFIX.error and gunicorn.PREFIX.access.",
         doc="Without it the prefix is `proc_name`.",
     )
@@ -61,6 +62,7 @@ class Collectors(Section):
         flags=("--log-syslog-facility",),
         kind=Choice(tuple(FACILITIES), metavar="SYSLOG_FACILITY"),
         default="user",
+        rare=True,
         help="The facility of messages to syslog, such as user or local3.",
     )
 
@@ -68,6 +70,7 @@ class Collectors(Section):
         kind=Choice(("gunicorn", "rfc5424")),
         default="gunicorn",
         own=True,
+        rare=True,
         help="The format of messages to syslog: gunicorn's, or rfc5424 with time, host and length.",
         doc="gunicorn's ends with NUL. With `rfc5424` a message on a stream begins with its length (RFC 6587), which "
         "rsyslog and syslog-ng understand.",
@@ -99,6 +102,7 @@ class Collectors(Section):
         kind=OrAuto(Bytes(max=65_507)),
         default="auto",
         own=True,
+        rare=True,
         help="Most bytes of a datagram in which metrics of requests are sent together; 0 sends each alone, at once.",
         doc="`auto` is 1432 (what passes an Ethernet network in one piece), and 8192 for a unix socket. A datagram is "
         "sent when it is full, or after 100 ms.",
@@ -108,12 +112,14 @@ class Collectors(Section):
         kind=Boolean(),
         default=False,
         own=True,
+        rare=True,
         help="Send metrics that gunicorn does not have: queue.duration, requests.running, requests.waiting.",
     )
 
     enable_backlog_metric = Setting(
         kind=Boolean(),
         default=False,
+        rare=True,
         help="Send the length of the listeners' backlog as a histogram, once a second.",
         doc="Of effect only with `statsd_host`, and on TCP listeners.",
     )

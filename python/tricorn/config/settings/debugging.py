@@ -71,6 +71,7 @@ class Debugging(Section):
     spew = Setting(
         kind=Boolean(),
         default=False,
+        rare=True,
         help="Write every line of Python that runs to stderr. Very slow.",
         doc="This is the nuclear option.",
     )

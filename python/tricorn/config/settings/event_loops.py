@@ -32,6 +32,7 @@ class EventLoops(Section):
     asgi_disconnect_grace_period = Setting(
         kind=Seconds(max=YEAR),
         default=3,
+        rare=True,
         help="Seconds an ASGI task may go on after its client disconnected.",
         doc="The application receives `http.disconnect` at once. By default only a task whose response is no longer "
         "read is cancelled after this time: one that streams a response, or has accepted a WebSocket, and was not told "
@@ -46,6 +47,7 @@ class EventLoops(Section):
         kind=Boolean(),
         default=False,
         own=True,
+        rare=True,
         help="Offer ASGI applications to send files by path (http.response.pathsend).",
         doc="Starlette's `FileResponse` and `StaticFiles` then name their files, and the kernel sends them: less work "
         "for large ones. Middleware has to pass the event on. Some of those that compress do not, and the file is lost "
@@ -80,6 +82,7 @@ class EventLoops(Section):
         kind=Seconds(max=YEAR),
         default=20,
         own=True,
+        rare=True,
         help="Seconds a WebSocket's client may take to answer a ping; 0 is as long as it likes.",
         doc="A client that does not is gone: the connection is closed with code 1011, and the application is told "
         "1006.",
@@ -89,6 +92,7 @@ class EventLoops(Section):
         kind=Boolean(),
         default=True,
         own=True,
+        rare=True,
         help="Leaves messages of WebSockets uncompressed.",
         doc="Otherwise permessage-deflate (RFC 7692) is agreed on with clients that offer it. gunicorn has none.",
     )

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tricorn.config.lookups import ClassName, Dictionary, ExistingPath
-from tricorn.config.setting import Section, Setting
+from tricorn.config.setting import Section, Setting, fixed
 from tricorn.config.validators import Boolean, Choice, OptionalText, Text
 
 
@@ -25,6 +25,7 @@ class Logging(Section):
     disable_redirect_access_to_syslog = Setting(
         kind=Boolean(),
         default=False,
+        rare=True,
         help="Send only the error log to syslog.",
         doc="Of effect only with `syslog`: the error log goes there, lines of the access log do not.",
     )
@@ -61,6 +62,7 @@ class Logging(Section):
         kind=Choice(("stderr", "split")),
         default="stderr",
         own=True,
+        rare=True,
         help="Where an Error log of `-` goes: stderr, or split by level.",
         doc="`split` writes DEBUG and INFO to stdout and the rest to stderr, for platforms that take whatever comes "
         "from stderr for an error.",
@@ -121,6 +123,7 @@ class Logging(Section):
         flags=("--log-config-json",),
         kind=ExistingPath("FILE"),
         default=None,
+        part_of=fixed("logconfig", None),
         help="A JSON file for Python's logging (dictConfig).",
         doc="See `logconfig_dict` for the order.",
     )
@@ -129,6 +132,7 @@ class Logging(Section):
         flags=("-R", "--enable-stdio-inheritance"),
         kind=Boolean(),
         default=False,
+        rare=True,
         help="Leave a daemon its standard streams.",
         doc="Of effect only with `daemon`.",
     )

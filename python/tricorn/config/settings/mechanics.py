@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tricorn.config.lookups import ExistingPath, Group, User
-from tricorn.config.setting import Action, Section, Setting
+from tricorn.config.setting import Action, Section, Setting, fixed
 from tricorn.config.validators import (
     Boolean,
     EnvAssignments,
@@ -80,6 +80,7 @@ class Mechanics(Section):
     worker_tmp_dir = Setting(
         kind=OptionalText(metavar="DIR"),
         default=None,
+        part_of=fixed("tmp_upload_dir", None),
         help="A directory for large request bodies where the system's own cannot be written.",
         doc="gunicorn keeps the heartbeat of its workers there, which is in shared memory here. Where no file can be "
         "made in the system's directory for temporary files (a container with a read-only root), request bodies that "
@@ -116,6 +117,7 @@ class Mechanics(Section):
     initgroups = Setting(
         kind=Boolean(),
         default=False,
+        rare=True,
         help="Give worker processes all groups of which their user is a member.",
         doc="Of effect only with `user`.",
     )
@@ -151,6 +153,7 @@ class Mechanics(Section):
         kind=Umask(metavar="MODE"),
         default=0o600,
         default_shown="0o600",
+        rare=True,
         help="The permissions of the control socket's file.",
         doc="A user who may write to it may control the server. A text that begins with 0 is octal.",
     )
@@ -167,6 +170,7 @@ class Mechanics(Section):
         kind=Boolean(),
         default=False,
         own=True,
+        rare=True,
         help="Lets users other than root and the server's own only look.",
         doc="Of effect if `control_socket_mode` lets in others at all.",
     )
@@ -196,6 +200,7 @@ class Naming(Section):
     title_prefix = Setting(
         kind=Text(),
         default="tricorn",
+        rare=True,
         help="What the titles of processes begin with.",
         doc="`gunicorn` for monitoring that looks for processes called so, as the Datadog Agent does; it is the "
         "default under `tricorn exec`. Of effect only when the package setproctitle is installed.",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tricorn.config.lookups import ClassName
-from tricorn.config.setting import Section, Setting
-from tricorn.config.validators import YEAR, Boolean, Bytes, Choice, Integer, Seconds, WorkerCount
+from tricorn.config.setting import Section, Setting, fixed
+from tricorn.config.validators import YEAR, Boolean, Bytes, Integer, Seconds, WorkerCount
 
 AUTO = "auto"
 WORKER_CLASSES = (AUTO, "sync", "gthread", "gevent", "eventlet", "asgi", "tornado", "aiohttp")
@@ -54,6 +54,7 @@ class Processes(Section):
         kind=Boolean(),
         default=False,
         own=True,
+        rare=True,
         help="Refuses a worker class that reads and writes its connections itself.",
         doc="A class that is derived from gunicorn's and has a `handle_request`, an `accept` or a whole `run` of its "
         "own is otherwise hosted: it runs under the arbiter without the native core, and a warning says what it does "
@@ -81,6 +82,7 @@ class Processes(Section):
         kind=Boolean(),
         default=True,
         own=True,
+        rare=True,
         help="Leaves drivers written in C as they are in greenlet workers.",
         doc="Otherwise, with the worker classes `gevent` and `eventlet`, those that can be are made to wait "
         "cooperatively when the application imports them: psycopg2, psycopg 3, grpcio. Of others that are known to "
@@ -140,6 +142,7 @@ class Processes(Section):
         default=0,
         core=True,
         own=True,
+        rare=True,
         help="Requests after which a connection is closed; 0 is any number.",
         doc="The last reply says `Connection: close`, so that no request is lost. nginx closes after 1000. Where a "
         "balancer of the fourth layer or a Service of Kubernetes spreads connections, a server that is added gets none "
@@ -152,6 +155,7 @@ class Processes(Section):
         default=0,
         core=True,
         own=True,
+        rare=True,
         help="Seconds after which a connection is closed behind its next reply; 0 is any time.",
         doc="The reply says `Connection: close`; none is ended in its midst. A connection that is idle then is closed "
         "as after `keepalive`. Each has up to a tenth more or less, so that those that began together do not end "
@@ -198,6 +202,7 @@ class Processes(Section):
         kind=Seconds(max=YEAR),
         default=0,
         own=True,
+        rare=True,
         help="Up to how many seconds are added to max_worker_lifetime by chance.",
         doc="Each worker adds a random time up to this one, so that they are not all replaced at once.",
     )
@@ -217,15 +222,9 @@ class Processes(Section):
         kind=Seconds(max=YEAR),
         default=3,
         own=True,
+        part_of=fixed("drain_delay", 3),
         help="Seconds without a request that end drain_delay early; 0 waits for all of it.",
         doc="No request and no connection has come for so long, and none waits at the listeners: the load balancers "
         "have noticed. Health checks at these listeners are requests, too. Where requests are seldom, silence says "
         "nothing: if the balancer takes long to notice, set 0, or a time in which a request would have come.",
-    )
-
-    http_parser = Setting(
-        kind=Choice(("auto", "fast", "python")),
-        default="auto",
-        help="No effect: there is one parser. One of auto, fast or python.",
-        doc="Accepted for gunicorn's sake: there is one parser, and it is native.",
     )

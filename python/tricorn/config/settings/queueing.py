@@ -41,6 +41,7 @@ class Queueing(Section):
         default="fifo",
         core=True,
         own=True,
+        rare=True,
         help="Which of the waiting requests is served next: fifo or adaptive.",
         doc="`fifo`: the one that has waited longest. `adaptive`: the same, and newest first while the queue stands, "
         "which is when it has not been empty for 100 ms. Under overload that serves some clients in time instead of "
@@ -61,6 +62,7 @@ class Queueing(Section):
         kind=Boolean(),
         default=True,
         own=True,
+        rare=True,
         help="Leaves every connection with the worker that accepted it.",
         doc="Otherwise a request that would have to wait goes, with its connection, to a worker that is idle, so that "
         "no request waits behind a busy worker while another has nothing to do. That costs nothing while nothing "

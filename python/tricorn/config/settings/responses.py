@@ -26,6 +26,7 @@ class Responses(Section):
         kind=Boolean(),
         default=True,
         own=True,
+        rare=True,
         help="Leaves the field Date out of responses.",
         doc="For a front end that adds one. A Date of the application's own is sent in its place. Error pages of the "
         "server have one in any case.",
@@ -48,6 +49,7 @@ class Responses(Section):
         default="off",
         core=True,
         own=True,
+        rare=True,
         help="How responses tell trusted peers the load of this server: off or orca.",
         doc="`orca`: in the field `endpoint-load-metrics`, as Envoy's `client_side_weighted_round_robin` and gRPC read "
         "it ([which balancer reads what](OPERATIONS.md#load)). Only peers in `forwarded_allow_ips` are told, and those "
@@ -59,6 +61,7 @@ class Responses(Section):
         kind=Seconds(max=YEAR),
         default=10,
         own=True,
+        rare=True,
         help="Most seconds over which a worker that leaves ends event streams and WebSockets; 0 ends all at once.",
         doc="Their clients connect again as soon as they are told to go, and thousands that do so in the same second "
         "are a burst for other workers and servers. So a worker ends them one after another, the oldest first: at "
@@ -73,6 +76,7 @@ class Responses(Section):
         kind=Milliseconds(),
         default=None,
         own=True,
+        rare=True,
         help="Milliseconds, at random, that clients wait whose event streams end since the worker leaves.",
         doc="The last event of such a stream is a `retry` field with a number between MIN and MAX, the time that an "
         "EventSource waits before it connects again; browsers take 2 to 5 s by themselves. With a range clients come "
@@ -85,6 +89,7 @@ class Responses(Section):
         default=0,
         own=True,
         core=True,
+        rare=True,
         help="Seconds after which a silent event stream is sent a comment; 0 sends none.",
         doc="Proxies close responses that are silent for long, nginx after 60 s. The comment `: ping` is sent between "
         "two events only, in responses of `text/event-stream` without a Content-Encoding, and an EventSource ignores "

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tricorn.config.proxy_headers import ProxyHeaders
-from tricorn.config.setting import Section, Setting
-from tricorn.config.validators import Boolean, Bytes, Choice, HeaderValues, Integer, Mode, Networks, TextList
+from tricorn.config.setting import Action, Section, Setting, member, same
+from tricorn.config.validators import Boolean, Bytes, Choice, Choices, HeaderValues, Integer, Mode, Networks, TextList
 
 
-def _leniency(text: str) -> Setting[bool]:
-    return Setting(kind=Boolean(), default=False, core=True, help=text)
+def _leniency(name: str, text: str) -> Setting[bool]:
+    return Setting(kind=Boolean(), default=False, core=True, part_of=member("leniency", name), help=text)
 
 
 class Limits(Section):
@@ -57,11 +57,23 @@ class Limits(Section):
 class FrontEnds(Section):
     SECTION = "Front Ends"
 
+    trusted_proxies = Setting(
+        kind=Networks(),
+        default="127.0.0.1,::1",
+        own=True,
+        help="Addresses or networks of proxies and balancers that may say who the client is.",
+        doc="They are believed in X-Forwarded-… fields (`forwarded_allow_ips`) and, with `proxy_protocol`, in headers "
+        "of the PROXY protocol (`proxy_allow_ips`). `*` believes every peer; peers on a unix socket are always "
+        "believed. One of the two may be set by its own name. [Who may say who the client "
+        "is](how-to/trusted-proxies.md).",
+    )
+
     forwarded_allow_ips = Setting(
         env_also=("FORWARDED_ALLOW_IPS",),
         kind=Networks(),
         default="127.0.0.1,::1",
         core=True,
+        part_of=same("trusted_proxies"),
         help="Addresses or networks of front ends whose X-Forwarded-… fields are believed.",
         doc="`*` believes every peer. Peers on a unix socket are always believed.",
     )
@@ -80,6 +92,7 @@ class FrontEnds(Section):
     forwarder_headers: Setting[tuple[str, ...]] = Setting(
         kind=TextList(metavar="HEADERS"),
         default=("SCRIPT_NAME", "PATH_INFO"),
+        rare=True,
         help="Upper-case header names with an underscore that a front end may set in the environ.",
         doc="They count only from peers in `forwarded_allow_ips`.",
     )
@@ -107,6 +120,7 @@ class FrontEnds(Section):
         kind=Networks(),
         default="127.0.0.1,::1",
         core=True,
+        part_of=same("trusted_proxies"),
         help="Addresses or networks of balancers whose `proxy_protocol` headers are believed.",
         doc="`*` believes every peer. Peers on a unix socket are always believed. A header of another peer is "
         "answered with 403.",
@@ -117,6 +131,7 @@ class FrontEnds(Section):
         default=False,
         core=True,
         own=True,
+        rare=True,
         help="Refuses connections that do not begin with a `proxy_protocol` header.",
         doc="Set it where all clients come through the balancer: then no client can come around it.",
     )
@@ -149,6 +164,7 @@ class FrontEnds(Section):
         default=True,
         core=True,
         own=True,
+        rare=True,
         help="Leaves the application forwarded headers that are not applied.",
         doc="Otherwise, with `trusted_proxy_headers`, the application sees X-Forwarded-For, -Proto, -Host, -Port, -By "
         "and Forwarded only where they are applied. Those of other peers are counted, and the log says so once a "
@@ -159,6 +175,7 @@ class FrontEnds(Section):
         kind=Choice(("drop", "refuse", "dangerous")),
         default="drop",
         core=True,
+        rare=True,
         help="What to do with header names that contain an underscore: drop, refuse or dangerous.",
         doc="A proxy may take X_USER and X-USER for two names, while WSGI makes one of them; so such fields are "
         "dropped, unless they are in `forwarder_headers`. The log names the first one. ASGI, aiohttp and tornado "
@@ -170,16 +187,42 @@ class FrontEnds(Section):
 class Leniency(Section):
     SECTION = "Leniency"
 
-    permit_obsolete_folding = _leniency("Accept header fields that go on in the next line (obs-fold of RFC 9112).")
+    leniency: Setting[tuple[str, ...]] = Setting(
+        action=Action.APPEND,
+        kind=Choices(
+            (
+                "permit_obsolete_folding",
+                "strip_header_spaces",
+                "permit_unconventional_http_method",
+                "permit_unconventional_http_version",
+                "casefold_http_method",
+            ),
+            metavar="RULE",
+        ),
+        default=(),
+        own=True,
+        rare=True,
+        help="What malformed requests are accepted, by gunicorn's names of these settings.",
+        doc="Each rule is a setting of gunicorn's as well: `permit_obsolete_folding = True` is `leniency = "
+        '["permit_obsolete_folding"]`. None is safe behind a proxy that reads such requests differently.',
+    )
 
-    strip_header_spaces = _leniency("Accept spaces between the name of a header field and its colon.")
+    permit_obsolete_folding = _leniency(
+        "permit_obsolete_folding", "Accept header fields that go on in the next line (obs-fold of RFC 9112)."
+    )
+
+    strip_header_spaces = _leniency(
+        "strip_header_spaces", "Accept spaces between the name of a header field and its colon."
+    )
 
     permit_unconventional_http_method = _leniency(
+        "permit_unconventional_http_method",
         "Accept methods with lower-case letters or `#`, and of fewer than 3 or more than 20 characters.",
     )
 
     permit_unconventional_http_version = _leniency(
-        "Accept versions other than HTTP/1.0 and HTTP/1.1 as if they were one of these."
+        "permit_unconventional_http_version",
+        "Accept versions other than HTTP/1.0 and HTTP/1.1 as if they were one of these.",
     )
 
-    casefold_http_method = _leniency("Make methods upper case: `get` is GET.")
+    casefold_http_method = _leniency("casefold_http_method", "Make methods upper case: `get` is GET.")

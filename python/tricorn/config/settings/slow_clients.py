@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
-from tricorn.config.setting import Section, Setting
+from tricorn.config.setting import Section, Setting, share
 from tricorn.config.validators import Auto, Boolean, Bytes, Integer, OrAuto, Seconds
 
 
 class SlowClients(Section):
     SECTION = "Slow Clients"
+
+    memory_budget = Setting(
+        kind=Bytes(min=7 << 20),
+        default=224 << 20,
+        own=True,
+        help="Bytes of memory that a worker may hold for its clients.",
+        doc="Two sevenths each for request bodies (`body_buffer_total`), for responses that wait "
+        "(`response_buffer_total`) and for sessions of TLS (`tls_buffer_total`), and one for unfinished request heads "
+        "(`head_buffer_total`). One body may take a 112th of it (`body_buffer_size`), one response an 896th "
+        "(`response_buffer_size`), and a handshake of TLS may begin for each 448 KiB (`tls_pending_handshakes`). What "
+        "does not fit goes to disk, waits, or is refused with 503. A part that is set by its own name has that value.",
+    )
+
+    disk_budget = Setting(
+        kind=Bytes(min=40 << 10),
+        default=5 << 30,
+        own=True,
+        help="Bytes of temporary files that the server may keep for its clients.",
+        doc="Four fifths for request bodies of all workers (`body_disk_total`); one fifth for the responses of each "
+        "worker (`response_disk_total`), of which one response may take an eighth (`response_disk_size`). See "
+        "`tmp_upload_dir` for where. A part that is set by its own name has that value.",
+    )
 
     header_timeout = Setting(
         kind=Seconds(min=1),
@@ -23,6 +45,7 @@ class SlowClients(Section):
         default=32 << 20,
         core=True,
         own=True,
+        part_of=share("memory_budget", 1, 7),
         help="Bytes of memory that all unfinished request heads of a worker may take.",
         doc="Beyond it the longest of them are answered with 503, of equal ones the oldest. An unfinished head takes "
         "16 KB at least; one that came in one piece is never counted.",
@@ -42,6 +65,7 @@ class SlowClients(Section):
         default=240,
         core=True,
         own=True,
+        rare=True,
         help="Bytes a second at which a request body must arrive after that.",
         doc="240 bytes are a modem's speed; 0 asks for none.",
     )
@@ -62,6 +86,7 @@ class SlowClients(Section):
         default=2 << 20,
         core=True,
         own=True,
+        part_of=share("memory_budget", 1, 112),
         help="Bytes of one request body that are kept in memory; more goes to disk.",
         doc="See `tmp_upload_dir` for where.",
     )
@@ -71,6 +96,7 @@ class SlowClients(Section):
         default=64 << 20,
         core=True,
         own=True,
+        part_of=share("memory_budget", 2, 7),
         help="Bytes of all request bodies of a worker that are kept in memory.",
         doc="What is beyond it goes to disk as well.",
     )
@@ -80,6 +106,7 @@ class SlowClients(Section):
         default=4 << 30,
         core=True,
         own=True,
+        part_of=share("disk_budget", 4, 5),
         help="Bytes of all request bodies of all workers that are kept on disk; 0 is any number.",
         doc="A body that alone is larger is refused with 413, one for which there is no room now with 503 and "
         "`Retry-After`. Bodies count until their requests are answered. The directory (`tmp_upload_dir`) is the same "
@@ -118,6 +145,7 @@ class SlowClients(Section):
         default=256 << 10,
         core=True,
         own=True,
+        part_of=share("memory_budget", 1, 896),
         help="Bytes of one response that may wait in memory before its application does, or they go to disk.",
         doc="Under every worker class. It counts what the client has not taken, besides the kernel's own buffers.",
     )
@@ -127,6 +155,7 @@ class SlowClients(Section):
         default=64 << 20,
         core=True,
         own=True,
+        part_of=share("memory_budget", 2, 7),
         help="Bytes of all responses of a worker that wait in memory, with response_buffering.",
         doc="The rest of a response whose application is done stays in memory, however long it is; beyond this number "
         "it goes to disk.",
@@ -137,6 +166,7 @@ class SlowClients(Section):
         default=128 << 20,
         core=True,
         own=True,
+        part_of=share("disk_budget", 1, 40),
         help="Bytes of one response that may wait on disk; beyond it the application waits for its client.",
         doc="nginx allows 1 GB (`proxy_max_temp_file_size`), on the disk of a machine of its own. In many containers "
         "and distributions the directory for temporary files is memory, so that this is less. 0 allows none.",
@@ -147,6 +177,7 @@ class SlowClients(Section):
         default=1 << 30,
         core=True,
         own=True,
+        part_of=share("disk_budget", 1, 5),
         help="Bytes of all responses of a worker that may wait on disk.",
         doc="Beyond it applications wait for their clients, as without `response_buffering`.",
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tricorn.config.lookups import ExistingPath, ExistingPaths, Hook
-from tricorn.config.setting import Action, Section, Setting
-from tricorn.config.tls_values import CertificateFiles, CertReqs, SslVersion
+from tricorn.config.setting import Action, Section, Setting, share
+from tricorn.config.tls_values import CertificateFiles, CertReqs
 from tricorn.config.validators import Boolean, Bytes, Choice, Integer, OptionalText, Seconds
 
 
@@ -63,13 +63,8 @@ class Tls(Section):
         kind=ExistingPaths("FILE"),
         default=(),
         own=True,
+        rare=True,
         help="Lists of client certificates that are revoked (CRL, PEM or DER).",
-    )
-
-    ssl_version = Setting(
-        kind=SslVersion(),
-        default=None,
-        help="Ignored with a warning, as by gunicorn since 21.0: see `tls_min_version`.",
     )
 
     tls_min_version = Setting(
@@ -91,25 +86,11 @@ class Tls(Section):
         "1.3 are always there, as in OpenSSL.",
     )
 
-    suppress_ragged_eofs = Setting(
-        flags=("--suppress-ragged-eofs",),
-        action=Action.SET,
-        kind=Boolean(),
-        default=True,
-        help="No effect, and taken from gunicorn: a connection that ends without close_notify has ended.",
-        doc="The framing of HTTP tells whether a request was cut off.",
-    )
-
-    do_handshake_on_connect = Setting(
-        kind=Boolean(),
-        default=False,
-        help="No effect, and taken from gunicorn: no handshake runs in a thread of the application.",
-    )
-
     tls_require_sni = Setting(
         kind=Boolean(),
         default=False,
         own=True,
+        rare=True,
         help="Refuses clients that name no server, or one that no certificate is for (alert unrecognized_name).",
     )
 
@@ -126,6 +107,7 @@ class Tls(Section):
         kind=Seconds(max=604_800),
         default=43_200,
         own=True,
+        rare=True,
         help="How long a client may resume a session without a full handshake; 0: no resumption.",
         doc="At least half of it, and at most all. Every worker resumes what another has agreed on, and a successor "
         "(USR2) what its predecessor has. Keys of tickets are random, stay in memory, and are changed each half of "
@@ -138,6 +120,7 @@ class Tls(Section):
         kind=ExistingPaths("FILE"),
         default=(),
         own=True,
+        rare=True,
         help="Files with keys of session tickets, so that several hosts resume one another's sessions.",
         doc="48 or 80 random bytes each, as nginx's ssl_session_ticket_key. The first seals, all open. They are read "
         "again when they change (`tls_reload`): who makes them changes them.",
@@ -147,6 +130,7 @@ class Tls(Section):
         kind=Seconds(),
         default=5,
         own=True,
+        rare=True,
         help="How often files of certificates and keys are looked at for changes; 0: on HUP only.",
         doc="New ones are judged first: if they are broken the log says why, and those of before stay in force. No "
         "worker is replaced, and connections keep what they have begun with.",
@@ -157,6 +141,7 @@ class Tls(Section):
         default=10,
         core=True,
         own=True,
+        rare=True,
         help="How long a handshake may take, from the connection on; a slower one is closed.",
     )
 
@@ -165,6 +150,7 @@ class Tls(Section):
         default=512,
         core=True,
         own=True,
+        part_of=share("memory_budget", 512, 224 << 20),
         help="Most handshakes under way in a worker.",
         doc="Beyond it the oldest connection that has not said hello is closed. If all have, the worker takes no more "
         "connections there until one is done: they wait in the kernel (`backlog`).",
@@ -175,6 +161,7 @@ class Tls(Section):
         default=64 << 20,
         core=True,
         own=True,
+        part_of=share("memory_budget", 2, 7),
         help="Bytes that all sessions of a worker may hold: records that are not complete, or not sent.",
         doc="Each connection holds 18 KB of an unfinished record at most, 96 KB of an unfinished handshake, and 64 KB "
         "that its client does not take. Beyond the limit connections without a request are closed, those that hold "
@@ -185,6 +172,7 @@ class Tls(Section):
         kind=OptionalText(metavar="FILE"),
         default=None,
         own=True,
+        rare=True,
         help="A file to which the keys of all connections are written, in NSS's format, for Wireshark.",
         doc="Who reads it reads all that is encrypted: for development only. The log warns at each start.",
     )
