@@ -103,11 +103,15 @@ def test_nothing_is_imported_where_the_standard_library_is_in_no_directory(monke
     assert "sched" not in sys.modules
 
 
-def test_what_greenlet_workers_share_brings_nothing_that_is_patched() -> None:
-    """A module that exists when gevent patches may keep what it has of the original."""
+@pytest.mark.parametrize("library", ["gevent", "eventlet"])
+def test_what_greenlet_workers_share_brings_nothing_that_is_patched(library: str) -> None:
+    """Beyond what the arbiter has by then: a module that exists when a library patches may keep the original."""
+    pytest.importorskip(library)
     program = (
         "import sys, tricorn.arbiter.start\n"
+        "from tricorn_green import patching\n"
         "from tricorn.workers import shared_imports\n"
+        f"patching.prepare({library!r})\n"
         "before = set(sys.modules)\n"
         "shared_imports.import_modules(shared_imports.CALCULATING)\n"
         f"print(sorted({set(early.PATCHED)} & set(sys.modules) - before))\n"
