@@ -1,4 +1,4 @@
-"""On a package index the README is a page by itself, and leads to the repository."""
+"""The README as the page of a package index: all of its links lead to the repository."""
 
 from __future__ import annotations
 

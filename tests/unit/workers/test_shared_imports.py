@@ -1,4 +1,4 @@
-"""What the arbiter imports for its workers: standard modules, if the application imports anything, and no others."""
+"""Imports of the arbiter for its workers: standard modules, if the application imports anything, and no others."""
 
 from __future__ import annotations
 
