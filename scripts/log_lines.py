@@ -56,11 +56,11 @@ CARRIED: dict[str, tuple[str, ...]] = {
     "arbiter/policy/booting.py:_size": ("config/sizing.py:sentence",),
     "arbiter/start.py:run": ("config/sizing.py:sentence",),
     "arbiter/start.py:_warn": ("workers/native.py:unknown_atoms", "workers/native.py:upload_warning"),
-    "arbiter/tls_files.py:read": ("config/tls.py:encrypted",),
+    "arbiter/tls_files.py:read": ("config/tls_plan.py:encrypted",),
     "arbiter/upgrade.py:Upgrade.watch_parent": (),  # an error of pidfile.py
     "compat/uvicorn/config.py:Config.bind_socket": (),  # what the system says
     "config/settings/hooks.py:_log_request": (),  # a method and a path
-    "config/tls_context.py:_note_chain": ("config/tls.py:encrypted",),
+    "config/tls_context.py:_note_chain": ("config/tls_plan.py:encrypted",),
     "config/unavailable.py:refuse": (),  # the sentences of config/unavailable.py, which the settings have
     "embedded.py:EmbeddedServer.__init__": (),  # those of `arbiter/start.py:_warn`
     "embedded.py:EmbeddedServer._end": (),  # the core's, below
@@ -97,7 +97,7 @@ MADE_AT = {
     "arbiter/periodic/statsd_gauges.py:run": "debug",
     "arbiter/periodic/statsd_gauges.py:_send_load": "debug",
     "arbiter/generation.py:describe": "info",
-    "config/tls.py:encrypted": "ConfigError",
+    "config/tls_plan.py:encrypted": "ConfigError",
     "gateway/app_loader.py:_not_found": "AppImportError",
     "tricorn_green/database.py:sentence": "error",
     "workers/base.py:_start_application": "error",

@@ -18,15 +18,12 @@ _tricorn() {
         --ca-certs) local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$current")); return ;;
         --cert-reqs) COMPREPLY=(); return ;;
         --tls-crl-file) local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$current")); return ;;
-        --ssl-version) COMPREPLY=(); return ;;
         --tls-min-version) COMPREPLY=($(compgen -W "1.2 1.3" -- "$current")); return ;;
         --ciphers) COMPREPLY=(); return ;;
         --tls-ticket-lifetime) COMPREPLY=(); return ;;
         --tls-ticket-key) local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$current")); return ;;
         --tls-reload) COMPREPLY=(); return ;;
         --tls-handshake-timeout) COMPREPLY=(); return ;;
-        --tls-pending-handshakes) COMPREPLY=(); return ;;
-        --tls-buffer-total) COMPREPLY=(); return ;;
         --tls-key-log) local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$current")); return ;;
         --admin-bind) COMPREPLY=(); return ;;
         --health-path) COMPREPLY=(); return ;;
@@ -53,8 +50,6 @@ _tricorn() {
         --max-worker-lifetime) COMPREPLY=(); return ;;
         --max-worker-lifetime-jitter) COMPREPLY=(); return ;;
         --drain-delay) COMPREPLY=(); return ;;
-        --drain-quiet) COMPREPLY=(); return ;;
-        --http-parser) COMPREPLY=($(compgen -W "auto fast python" -- "$current")); return ;;
         --asgi-loop) COMPREPLY=($(compgen -W "auto asyncio uvloop" -- "$current")); return ;;
         --asgi-lifespan) COMPREPLY=($(compgen -W "auto on off" -- "$current")); return ;;
         --asgi-disconnect-grace-period) COMPREPLY=(); return ;;
@@ -69,7 +64,6 @@ _tricorn() {
         --chdir) local IFS=$'\n'; COMPREPLY=($(compgen -d -- "$current")); return ;;
         -e|--env) COMPREPLY=(); return ;;
         -p|--pid) local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$current")); return ;;
-        --worker-tmp-dir) local IFS=$'\n'; COMPREPLY=($(compgen -d -- "$current")); return ;;
         -u|--user) COMPREPLY=($(compgen -u -- "$current")); return ;;
         -g|--group) COMPREPLY=($(compgen -g -- "$current")); return ;;
         -m|--umask) COMPREPLY=(); return ;;
@@ -78,31 +72,25 @@ _tricorn() {
         --control-socket-mode) COMPREPLY=(); return ;;
         -n|--name) COMPREPLY=(); return ;;
         --title-prefix) COMPREPLY=(); return ;;
+        --memory-budget) COMPREPLY=(); return ;;
+        --disk-budget) COMPREPLY=(); return ;;
         --header-timeout) COMPREPLY=(); return ;;
-        --head-buffer-total) COMPREPLY=(); return ;;
         --body-timeout) COMPREPLY=(); return ;;
         --body-min-rate) COMPREPLY=(); return ;;
         --write-timeout) COMPREPLY=(); return ;;
-        --body-buffer-size) COMPREPLY=(); return ;;
-        --body-buffer-total) COMPREPLY=(); return ;;
-        --body-disk-total) COMPREPLY=(); return ;;
         --response-buffering) COMPREPLY=(); return ;;
-        --response-buffer-size) COMPREPLY=(); return ;;
-        --response-buffer-total) COMPREPLY=(); return ;;
-        --response-disk-size) COMPREPLY=(); return ;;
-        --response-disk-total) COMPREPLY=(); return ;;
         --max-connections) COMPREPLY=(); return ;;
         --limit-request-line) COMPREPLY=(); return ;;
         --limit-request-fields) COMPREPLY=(); return ;;
         --limit-request-field_size|--limit-request-field-size) COMPREPLY=(); return ;;
         --limit-request-body) COMPREPLY=(); return ;;
-        --forwarded-allow-ips) COMPREPLY=(); return ;;
+        --trusted-proxies) COMPREPLY=(); return ;;
         --forwarder-headers) COMPREPLY=(); return ;;
         --proxy-protocol) COMPREPLY=($(compgen -W "off v1 v2 auto" -- "$current")); return ;;
-        --proxy-allow-from) COMPREPLY=(); return ;;
         --trusted-proxy-headers) COMPREPLY=(); return ;;
         --trusted-proxy-count) COMPREPLY=(); return ;;
         --header-map) COMPREPLY=($(compgen -W "drop refuse dangerous" -- "$current")); return ;;
+        --leniency) COMPREPLY=(); return ;;
         --header) COMPREPLY=(); return ;;
         --load-report) COMPREPLY=($(compgen -W "off orca" -- "$current")); return ;;
         --stream-drain) COMPREPLY=(); return ;;
@@ -116,7 +104,6 @@ _tricorn() {
         --log-format|--log-style) COMPREPLY=($(compgen -W "auto pretty gunicorn json" -- "$current")); return ;;
         --logger-class) COMPREPLY=(); return ;;
         --log-config) local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$current")); return ;;
-        --log-config-json) local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$current")); return ;;
         --log-syslog-to) COMPREPLY=(); return ;;
         --log-syslog-prefix) COMPREPLY=(); return ;;
         --log-syslog-facility) COMPREPLY=($(compgen -W "auth authpriv cron daemon ftp kern lpr mail news security syslog user uucp local0 local1 local2 local3 local4 local5 local6 local7" -- "$current")); return ;;
@@ -126,10 +113,7 @@ _tricorn() {
         --statsd-prefix) COMPREPLY=(); return ;;
         --statsd-datagram) COMPREPLY=(); return ;;
         --doctor) COMPREPLY=($(compgen -W "off observe heal" -- "$current")); return ;;
-        --doctor-threshold) COMPREPLY=(); return ;;
-        --doctor-slow-request) COMPREPLY=(); return ;;
-        --profile-after) COMPREPLY=(); return ;;
-        --cure) COMPREPLY=(); return ;;
+        --doctor-level) COMPREPLY=($(compgen -W "quiet normal thorough" -- "$current")); return ;;
         --offload) COMPREPLY=(); return ;;
         --offload-threads) COMPREPLY=(); return ;;
         --reload-engine) COMPREPLY=($(compgen -W "auto poll inotify watchfiles" -- "$current")); return ;;
@@ -138,6 +122,6 @@ _tricorn() {
         --reload-include) COMPREPLY=(); return ;;
         --reload-exclude) COMPREPLY=(); return ;;
     esac
-    COMPREPLY=($(compgen -W "-h --help -v --version --completions -c --config --paste --paster --paste-global --factory --env-file --unavailable -b --bind --backlog --certfile --keyfile --certificate --ca-certs --cert-reqs --tls-crl-file --ssl-version --tls-min-version --ciphers --suppress-ragged-eofs --do-handshake-on-connect --tls-require-sni --tls-redirect --tls-ticket-lifetime --tls-ticket-key --tls-reload --tls-handshake-timeout --tls-pending-handshakes --tls-buffer-total --tls-key-log --admin-bind --health-path --ready-path --metrics-path --admin-page --admin-status --metrics-app --route-metrics --admin-allow -w --workers -k --worker-class --worker-class-strict --threads --worker-connections --no-green-drivers --max-requests --max-requests-jitter -t --timeout --graceful-timeout --keep-alive --connection-max-requests --connection-max-age --request-timeout --boot-timeout --max-worker-memory --max-worker-lifetime --max-worker-lifetime-jitter --drain-delay --drain-quiet --http-parser --asgi-loop --asgi-lifespan --asgi-disconnect-grace-period --asgi-pathsend --root-path --websocket-max-message-size --websocket-ping-interval --websocket-ping-timeout --no-websocket-compression --queue-limit --queue-timeout --queue-order --max-concurrency --no-handover --preload --no-sendfile --reuse-port --chdir -D --daemon -e --env -p --pid --worker-tmp-dir -u --user -g --group -m --umask --initgroups --pythonpath --control-socket --control-socket-mode --no-control-socket --control-read-only -n --name --title-prefix --header-timeout --head-buffer-total --body-timeout --body-min-rate --write-timeout --body-buffer-size --body-buffer-total --body-disk-total --no-request-buffering --response-buffering --response-buffer-size --response-buffer-total --response-disk-size --response-disk-total --max-connections --limit-request-line --limit-request-fields --limit-request-field_size --limit-request-field-size --limit-request-body --forwarded-allow-ips --forwarder-headers --proxy-protocol --proxy-allow-from --proxy-protocol-required --trusted-proxy-headers --trusted-proxy-count --no-clear-untrusted-proxy-headers --header-map --permit-obsolete-folding --strip-header-spaces --permit-unconventional-http-method --permit-unconventional-http-version --casefold-http-method --no-server-header --no-date-header --header --load-report --stream-drain --sse-retry --sse-ping --access-logfile --disable-redirect-access-to-syslog --access-logformat --error-logfile --log-file --log-level --log-streams --log-format --log-style --request-id --capture-output --logger-class --log-config --log-config-json -R --enable-stdio-inheritance --log-syslog-to --log-syslog --log-syslog-prefix --log-syslog-facility --syslog-format --statsd-host --dogstatsd-tags --statsd-prefix --statsd-datagram --statsd-extended --enable-backlog-metric --doctor --doctor-threshold --doctor-slow-request --doctor-deep --profile-after --cure --offload --offload-threads --reload --reload-engine --reload-extra-file --reload-dir --reload-include --reload-exclude --spew --check-config --print-config" -- "$current"))
+    COMPREPLY=($(compgen -W "-h --help --help-all -v --version --completions -c --config --paste --paster --paste-global --factory --env-file --unavailable -b --bind --backlog --certfile --keyfile --certificate --ca-certs --cert-reqs --tls-crl-file --tls-min-version --ciphers --tls-require-sni --tls-redirect --tls-ticket-lifetime --tls-ticket-key --tls-reload --tls-handshake-timeout --tls-key-log --admin-bind --health-path --ready-path --metrics-path --admin-page --admin-status --metrics-app --route-metrics --admin-allow -w --workers -k --worker-class --worker-class-strict --threads --worker-connections --no-green-drivers --max-requests --max-requests-jitter -t --timeout --graceful-timeout --keep-alive --connection-max-requests --connection-max-age --request-timeout --boot-timeout --max-worker-memory --max-worker-lifetime --max-worker-lifetime-jitter --drain-delay --asgi-loop --asgi-lifespan --asgi-disconnect-grace-period --asgi-pathsend --root-path --websocket-max-message-size --websocket-ping-interval --websocket-ping-timeout --no-websocket-compression --queue-limit --queue-timeout --queue-order --max-concurrency --no-handover --preload --no-sendfile --reuse-port --chdir -D --daemon -e --env -p --pid -u --user -g --group -m --umask --initgroups --pythonpath --control-socket --control-socket-mode --no-control-socket --control-read-only -n --name --title-prefix --memory-budget --disk-budget --header-timeout --body-timeout --body-min-rate --write-timeout --no-request-buffering --response-buffering --max-connections --limit-request-line --limit-request-fields --limit-request-field_size --limit-request-field-size --limit-request-body --trusted-proxies --forwarder-headers --proxy-protocol --proxy-protocol-required --trusted-proxy-headers --trusted-proxy-count --no-clear-untrusted-proxy-headers --header-map --leniency --no-server-header --no-date-header --header --load-report --stream-drain --sse-retry --sse-ping --access-logfile --disable-redirect-access-to-syslog --access-logformat --error-logfile --log-file --log-level --log-streams --log-format --log-style --request-id --capture-output --logger-class --log-config -R --enable-stdio-inheritance --log-syslog-to --log-syslog --log-syslog-prefix --log-syslog-facility --syslog-format --statsd-host --dogstatsd-tags --statsd-prefix --statsd-datagram --statsd-extended --enable-backlog-metric --doctor --doctor-level --offload --offload-threads --reload --reload-engine --reload-extra-file --reload-dir --reload-include --reload-exclude --spew --check-config --print-config" -- "$current"))
 }
 complete -o filenames -F _tricorn tricorn

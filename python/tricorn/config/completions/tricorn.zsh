@@ -2,7 +2,8 @@
 # tricorn's completions for zsh, made by `tricorn --completions zsh`
 _arguments -s -S \
     '(-h)-h[Show the flags that are used most, and exit.]' \
-    '(--help)--help[Show all flags, and exit.]' \
+    '(--help)--help[Show the flags that people set, and exit.]' \
+    '(--help-all)--help-all[Show all flags, and exit.]' \
     '(-v --version)-v[Show the version and exit.]' \
     '(-v --version)--version[Show the version and exit.]' \
     '(--completions)--completions=[Print the completions for a shell and exit.]:value:(bash zsh fish)' \
@@ -23,19 +24,14 @@ _arguments -s -S \
     '(--ca-certs)--ca-certs=[Certificates of the authorities whose client certificates are accepted (PEM).]:file:_files' \
     '(--cert-reqs)--cert-reqs=[Whether clients are asked for a certificate\: 0 no, 1 it may be missing, 2 it is required.]:value: ' \
     '*--tls-crl-file=[Lists of client certificates that are revoked (CRL, PEM or DER).]:file:_files' \
-    '(--ssl-version)--ssl-version=[Ignored with a warning, as by gunicorn since 21.0\: see `tls_min_version`.]:value: ' \
     '(--tls-min-version)--tls-min-version=[The lowest version of TLS that is spoken\: 1.2 or 1.3.]:value:(1.2 1.3)' \
     '(--ciphers)--ciphers=[Cipher suites of TLS 1.2, as OpenSSL'\''s list (openssl-ciphers(1)).]:value: ' \
-    '(--suppress-ragged-eofs)--suppress-ragged-eofs[No effect, and taken from gunicorn\: a connection that ends without close_notify has ended.]' \
-    '(--do-handshake-on-connect)--do-handshake-on-connect[No effect, and taken from gunicorn\: no handshake runs in a thread of the application.]' \
     '(--tls-require-sni)--tls-require-sni[Refuses clients that name no server, or one that no certificate is for (alert unrecognized_name).]' \
     '(--tls-redirect)--tls-redirect[Answers requests in the clear at an address that speaks TLS with 308 to https\://.]' \
     '(--tls-ticket-lifetime)--tls-ticket-lifetime=[How long a client may resume a session without a full handshake; 0\: no resumption.]:value: ' \
     '*--tls-ticket-key=[Files with keys of session tickets, so that several hosts resume one another'\''s sessions.]:file:_files' \
     '(--tls-reload)--tls-reload=[How often files of certificates and keys are looked at for changes; 0\: on HUP only.]:value: ' \
     '(--tls-handshake-timeout)--tls-handshake-timeout=[How long a handshake may take, from the connection on; a slower one is closed.]:value: ' \
-    '(--tls-pending-handshakes)--tls-pending-handshakes=[Most handshakes under way in a worker.]:value: ' \
-    '(--tls-buffer-total)--tls-buffer-total=[Bytes that all sessions of a worker may hold\: records that are not complete, or not sent.]:value: ' \
     '(--tls-key-log)--tls-key-log=[A file to which the keys of all connections are written, in NSS'\''s format, for Wireshark.]:file:_files' \
     '*--admin-bind=[The socket to bind for health and readiness questions, and for metrics.]:value: ' \
     '(--health-path)--health-path=[The path at which the admin listener answers 200 while the server lives.]:value: ' \
@@ -68,8 +64,6 @@ _arguments -s -S \
     '(--max-worker-lifetime)--max-worker-lifetime=[Seconds after which a worker is replaced; 0 switches it off.]:value: ' \
     '(--max-worker-lifetime-jitter)--max-worker-lifetime-jitter=[Up to how many seconds are added to max_worker_lifetime by chance.]:value: ' \
     '(--drain-delay)--drain-delay=[Seconds to go on serving after TERM, with the readiness path answering 503.]:value: ' \
-    '(--drain-quiet)--drain-quiet=[Seconds without a request that end drain_delay early; 0 waits for all of it.]:value: ' \
-    '(--http-parser)--http-parser=[No effect\: there is one parser. One of auto, fast or python.]:value:(auto fast python)' \
     '(--asgi-loop)--asgi-loop=[The event loop of asgi workers\: auto, asyncio or uvloop.]:value:(auto asyncio uvloop)' \
     '(--asgi-lifespan)--asgi-lifespan=[Whether an ASGI application is told of start and end (lifespan)\: auto, on or off.]:value:(auto on off)' \
     '(--asgi-disconnect-grace-period)--asgi-disconnect-grace-period=[Seconds an ASGI task may go on after its client disconnected.]:value: ' \
@@ -94,7 +88,6 @@ _arguments -s -S \
     '*--env=[A variable for the environment of the application, KEY=VALUE.]:value: ' \
     '(-p --pid)-p+[A file to write the process id of the server into.]:file:_files' \
     '(-p --pid)--pid=[A file to write the process id of the server into.]:file:_files' \
-    '(--worker-tmp-dir)--worker-tmp-dir=[A directory for large request bodies where the system'\''s own cannot be written.]:directory:_files -/' \
     '(-u --user)-u+[The user as which workers run\: a name or a number.]:user:_users' \
     '(-u --user)--user=[The user as which workers run\: a name or a number.]:user:_users' \
     '(-g --group)-g+[The group as which workers run\: a name or a number.]:group:_groups' \
@@ -110,40 +103,29 @@ _arguments -s -S \
     '(-n --name)-n+[The name in the titles of processes, in place of the application'\''s.]:value: ' \
     '(-n --name)--name=[The name in the titles of processes, in place of the application'\''s.]:value: ' \
     '(--title-prefix)--title-prefix=[What the titles of processes begin with.]:value: ' \
+    '(--memory-budget)--memory-budget=[Bytes of memory that a worker may hold for its clients.]:value: ' \
+    '(--disk-budget)--disk-budget=[Bytes of temporary files that the server may keep for its clients.]:value: ' \
     '(--header-timeout)--header-timeout=[Seconds in which a whole request head must have arrived.]:value: ' \
-    '(--head-buffer-total)--head-buffer-total=[Bytes of memory that all unfinished request heads of a worker may take.]:value: ' \
     '(--body-timeout)--body-timeout=[Seconds a request body may take before its minimum rate counts.]:value: ' \
     '(--body-min-rate)--body-min-rate=[Bytes a second at which a request body must arrive after that.]:value: ' \
     '(--write-timeout)--write-timeout=[Seconds without progress after which a response is given up.]:value: ' \
-    '(--body-buffer-size)--body-buffer-size=[Bytes of one request body that are kept in memory; more goes to disk.]:value: ' \
-    '(--body-buffer-total)--body-buffer-total=[Bytes of all request bodies of a worker that are kept in memory.]:value: ' \
-    '(--body-disk-total)--body-disk-total=[Bytes of all request bodies of all workers that are kept on disk; 0 is any number.]:value: ' \
     '(--no-request-buffering)--no-request-buffering[Calls WSGI applications when the head of a request is there, and not its body.]' \
     '(--response-buffering)--response-buffering=[Keeps on disk what slow clients do not take of responses\: auto, on or off.]:value: ' \
-    '(--response-buffer-size)--response-buffer-size=[Bytes of one response that may wait in memory before its application does, or they go to disk.]:value: ' \
-    '(--response-buffer-total)--response-buffer-total=[Bytes of all responses of a worker that wait in memory, with response_buffering.]:value: ' \
-    '(--response-disk-size)--response-disk-size=[Bytes of one response that may wait on disk; beyond it the application waits for its client.]:value: ' \
-    '(--response-disk-total)--response-disk-total=[Bytes of all responses of a worker that may wait on disk.]:value: ' \
     '(--max-connections)--max-connections=[Open connections of a worker, idle ones included; 0 is as many as its descriptor limit allows.]:value: ' \
     '(--limit-request-line)--limit-request-line=[Most bytes of a request line; 0 is the largest there is.]:value: ' \
     '(--limit-request-fields)--limit-request-fields=[Most header fields of a request; 0 is the largest there is.]:value: ' \
     '(--limit-request-field_size --limit-request-field-size)--limit-request-field_size=[Most bytes of one header field; 0 is the largest there is.]:value: ' \
     '(--limit-request-field_size --limit-request-field-size)--limit-request-field-size=[Most bytes of one header field; 0 is the largest there is.]:value: ' \
     '(--limit-request-body)--limit-request-body=[The maximum size of a request body in bytes; 0 is no limit.]:value: ' \
-    '(--forwarded-allow-ips)--forwarded-allow-ips=[Addresses or networks of front ends whose X-Forwarded-… fields are believed.]:value: ' \
+    '(--trusted-proxies)--trusted-proxies=[Addresses or networks of proxies and balancers that may say who the client is.]:value: ' \
     '(--forwarder-headers)--forwarder-headers=[Upper-case header names with an underscore that a front end may set in the environ.]:value: ' \
     '(--proxy-protocol)--proxy-protocol=[Which version of the PROXY protocol balancers announce connections by\: off, v1, v2 or auto (both).]:value:(off v1 v2 auto)' \
-    '(--proxy-allow-from)--proxy-allow-from=[Addresses or networks of balancers whose `proxy_protocol` headers are believed.]:value: ' \
     '(--proxy-protocol-required)--proxy-protocol-required[Refuses connections that do not begin with a `proxy_protocol` header.]' \
     '(--trusted-proxy-headers)--trusted-proxy-headers=[Which forwarded headers of front ends are applied to a request\: some of x-forwarded-for, x-forwarded-proto, x-forwarded-host, x-forwarded-port and x-forwarded-by, or forwarded (RFC 7239).]:value: ' \
     '(--trusted-proxy-count)--trusted-proxy-count=[How many front ends a request passes, one behind the other.]:value: ' \
     '(--no-clear-untrusted-proxy-headers)--no-clear-untrusted-proxy-headers[Leaves the application forwarded headers that are not applied.]' \
     '(--header-map)--header-map=[What to do with header names that contain an underscore\: drop, refuse or dangerous.]:value:(drop refuse dangerous)' \
-    '(--permit-obsolete-folding)--permit-obsolete-folding[Accept header fields that go on in the next line (obs-fold of RFC 9112).]' \
-    '(--strip-header-spaces)--strip-header-spaces[Accept spaces between the name of a header field and its colon.]' \
-    '(--permit-unconventional-http-method)--permit-unconventional-http-method[Accept methods with lower-case letters or `#`, and of fewer than 3 or more than 20 characters.]' \
-    '(--permit-unconventional-http-version)--permit-unconventional-http-version[Accept versions other than HTTP/1.0 and HTTP/1.1 as if they were one of these.]' \
-    '(--casefold-http-method)--casefold-http-method[Make methods upper case\: `get` is GET.]' \
+    '*--leniency=[What malformed requests are accepted, by gunicorn'\''s names of these settings.]:value: ' \
     '(--no-server-header)--no-server-header[Leaves the field Server out of responses.]' \
     '(--no-date-header)--no-date-header[Leaves the field Date out of responses.]' \
     '*--header=[A field for every response of the application, NAME\:VALUE.]:value: ' \
@@ -164,7 +146,6 @@ _arguments -s -S \
     '(--capture-output)--capture-output[Put what the application prints into the error log.]' \
     '(--logger-class)--logger-class=[The class that makes both logs, as module.Class.]:value: ' \
     '(--log-config)--log-config=[A file for Python'\''s logging\: .ini as for fileConfig, .json or .yaml as for dictConfig.]:file:_files' \
-    '(--log-config-json)--log-config-json=[A JSON file for Python'\''s logging (dictConfig).]:file:_files' \
     '(-R --enable-stdio-inheritance)-R[Leave a daemon its standard streams.]' \
     '(-R --enable-stdio-inheritance)--enable-stdio-inheritance[Leave a daemon its standard streams.]' \
     '(--log-syslog-to)--log-syslog-to=[Where syslog listens\: udp\://HOST\:PORT, tcp\://HOST\:PORT or unix\://PATH.]:value: ' \
@@ -179,11 +160,7 @@ _arguments -s -S \
     '(--statsd-extended)--statsd-extended[Send metrics that gunicorn does not have\: queue.duration, requests.running, requests.waiting.]' \
     '(--enable-backlog-metric)--enable-backlog-metric[Send the length of the listeners'\'' backlog as a histogram, once a second.]' \
     '(--doctor)--doctor=[What is done about libraries that block a greenlet worker\: off, observe or heal.]:value:(off observe heal)' \
-    '(--doctor-threshold)--doctor-threshold=[Seconds that one call may hold up all others of a worker before the log says which; 0 switches it off.]:value: ' \
-    '(--doctor-slow-request)--doctor-slow-request=[Seconds without progress after which the log says what a request of sync or gthread is at; 0\: never.]:value: ' \
-    '(--doctor-deep)--doctor-deep[Halt a thread that computes in native code for a moment by a signal, to tell which function it is in.]' \
-    '(--profile-after)--profile-after=[Seconds after which a request is looked at where it is, for tricorn doctor slow; 0 switches it off.]:value: ' \
-    '*--cure=[A library that doctor = heal is for; all that can be healed if none is named.]:value: ' \
+    '(--doctor-level)--doctor-level=[How soon the doctor speaks and how closely it looks\: quiet, normal or thorough.]:value:(quiet normal thorough)' \
     '*--offload=[A function or a method that greenlet workers have a thread call\: package.module\:Class.method.]:value: ' \
     '(--offload-threads)--offload-threads=[The most threads of a greenlet worker that make offloaded calls.]:value: ' \
     '(--reload)--reload[Start new workers when a file of the application changes. For development.]' \
