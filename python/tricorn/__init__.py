@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tricorn.version import __version__
-
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -14,6 +12,7 @@ if TYPE_CHECKING:
     from tricorn.embedded import serve_async
     from tricorn.errors import RequestCancelled, RequestTimeout
     from tricorn.shutdown import leaving
+    from tricorn.version import __version__
 
     offload: Callable[..., Any]
     """Of tricorn-green, `tricorn_green.offload`."""
@@ -21,26 +20,25 @@ if TYPE_CHECKING:
 __all__ = ["RequestCancelled", "RequestTimeout", "__version__", "leaving", "offload", "run", "serve_async"]
 
 
+MODULES = {
+    "RequestCancelled": "errors",
+    "RequestTimeout": "errors",
+    "__version__": "version",
+    "leaving": "shutdown",
+    "run": "cli.program",
+    "serve_async": "embedded",
+}
+"""Modules of the public names."""
+
+
 def __getattr__(name: str) -> object:
     """Imports public names on first use."""
-    if name in ("RequestCancelled", "RequestTimeout"):
-        from tricorn import errors
+    if name in MODULES:
+        from importlib import import_module
 
-        return getattr(errors, name)
-    if name == "leaving":
-        from tricorn.shutdown import leaving
-
-        return leaving
+        return getattr(import_module(f"tricorn.{MODULES[name]}"), name)
     if name == "offload":
         from tricorn import extensions
 
         return extensions.load(extensions.MODULES, "offloading", "tricorn.offload").offload
-    if name == "run":
-        from tricorn.cli.program import run
-
-        return run
-    if name == "serve_async":
-        from tricorn.embedded import serve_async
-
-        return serve_async
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

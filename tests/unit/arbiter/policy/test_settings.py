@@ -11,7 +11,7 @@ from tests.unit.arbiter.policy.support import quiet
 
 
 def test_each_has_the_value_of_the_setting_of_its_name() -> None:
-    config = resolve([read_arguments(["-w", "3", "--timeout", "7", "--max-worker-memory", "100MB", "--reload"])])
+    config = resolve([read_arguments(["-w", "3", "--timeout", "7", "--max-worker-memory", "100M", "--reload"])])
     policy = Policy.of(config)
     for name in Policy.__match_args__:
         if name != "max_workers":
