@@ -8,8 +8,7 @@ defines what it names, also when it is named through a re-export. `pub use` in a
 file, unless its own code uses the name too. Modules for tests draw no arrows. Besides, the folders at the top of a
 crate form layers: no folder imports itself by way of others either.
 
-Python: a statement that imports when the module is loaded is an arrow. One inside a function or for type checkers is an
-arrow in packages/, and none yet in the server.
+Python: every statement that imports is an arrow, also one inside a function or for type checkers.
 
 Circles that are known stand in the lists below. A circle that is not listed fails, and so does an entry that is no
 circle any more, so the lists only become shorter.
@@ -27,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from scripts.packages import PACKAGES, SERVER  # noqa: E402
+from scripts.packages import PACKAGES  # noqa: E402
 from scripts.tidy import blank_rust, closing_brace  # noqa: E402
 
 CRATES = ("tricorn-proto", "tricorn-io", "tricorn-py", "tricorn-load", "tricorn-doctor")
@@ -175,13 +174,13 @@ def files_of(here: Module, path: list[str], seen: frozenset[tuple[str, str]] = f
 # ---- Python
 
 
-def python_graph(package: Path, *, every: bool = False) -> Graph:
+def python_graph(package: Path) -> Graph:
     files = {module_name(package, path): path for path in sorted(package.rglob("*.py"))}
     graph: Graph = {}
     for module, path in files.items():
         folder = module if path.name == "__init__.py" else module.rpartition(".")[0]
         tree = ast.parse(path.read_text())
-        goals = {goal for name in imports(tree, folder, every) for goal in [nearest(name, files)] if goal}
+        goals = {goal for name in imports(tree, folder) for goal in [nearest(name, files)] if goal}
         names = {files[goal].relative_to(package).as_posix() for goal in goals - {module}}
         graph[path.relative_to(package).as_posix()] = names
     return graph
@@ -192,13 +191,9 @@ def module_name(package: Path, path: Path) -> str:
     return ".".join(steps[:-1] if steps[-1] == "__init__" else steps)
 
 
-def imports(node: ast.AST, folder: str, every: bool = False) -> Iterator[str]:
-    """Full names of all that is imported while the module is loaded; `every`: or later, or for type checkers."""
+def imports(node: ast.AST, folder: str) -> Iterator[str]:
+    """Yields the full names of all that is imported: by the module, in its functions, for type checkers."""
     for child in ast.iter_child_nodes(node):
-        if not every and isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            continue
-        if not every and isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
-            continue
         if isinstance(child, ast.Import):
             yield from (alias.name for alias in child.names)
         elif isinstance(child, ast.ImportFrom):
@@ -206,7 +201,7 @@ def imports(node: ast.AST, folder: str, every: bool = False) -> Iterator[str]:
             base = ".".join([*start, *([child.module] if child.module else [])])
             yield from (f"{base}.{alias.name}" for alias in child.names)
         else:
-            yield from imports(child, folder, every)
+            yield from imports(child, folder)
 
 
 def nearest(name: str, files: Mapping[str, Path]) -> str | None:
@@ -275,7 +270,7 @@ def main() -> int:
         found += problems(crate, graph, FILES.get(crate, []))
         found += problems(f"{crate}, its folders", folders(graph), FOLDERS.get(crate, []))
     for package in PACKAGES:
-        graph = python_graph(package, every=package != SERVER)
+        graph = python_graph(package)
         found += problems(package.name, graph, FILES.get(package.name, []))
     known = sum(len(circles) for lists in (FILES, FOLDERS) for circles in lists.values())
     print("\n".join(found) or f"no circles but {known} that are listed")

@@ -27,7 +27,15 @@ MAX_FILE = 500
 MAX_FUNCTION = 70
 MAX_FIELDS = 15
 SOURCES = ("crates/", "python/", "packages/", "scripts/", "benches/", "fuzz/", "examples/")
-CORE = "workers/native.py", "gateway/", "log/atoms.py", "log/outlet.py", "metrics/scoreboard.py", "self_signed.py"
+CORE = (
+    "workers/native.py",
+    "workers/contract.py",
+    "gateway/",
+    "log/atoms.py",
+    "log/outlet.py",
+    "metrics/scoreboard.py",
+    "self_signed.py",
+)
 CORE_USERS = (
     *(f"python/tricorn/{path}" for path in CORE),
     "packages/tricorn-bench/tricorn_bench/load/engine.py",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from tricorn import _core
+from tricorn._core import Collector as NativeCollector
 from tricorn.config.collectors import Collector
 from tricorn.unpatched import os, socket
 
@@ -51,7 +51,7 @@ class Outlet:
                 place = self._fix_family(look_up(collector, self.family))
             except OSError as failure:
                 place, error = None, failure
-        self.native = _core.Collector(collector.transport, place, keeps=keeps, follows=self.has_name)
+        self.native = NativeCollector(collector.transport, place, keeps=keeps, follows=self.has_name)
         if error is None:
             try:
                 self.native.connect()

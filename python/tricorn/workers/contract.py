@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 if TYPE_CHECKING:
     from types import FrameType
 
+    from tricorn._core import Core
     from tricorn.config.config import Config
     from tricorn.config.resolve import Raw
     from tricorn.log import Logger
-    from tricorn.workers.native import Core
     from tricorn.workers.spec import WorkerFds, WorkerSpec
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from tricorn.config.config import Config
     from tricorn.log import Logger
     from tricorn.metrics.application import AppMetrics
-    from tricorn.workers.application import Application
 
 
 class WorkerSpec(Record):
@@ -23,7 +22,8 @@ class WorkerSpec(Record):
     """The arbiter as hooks know it."""
     config: Config
     log: Logger
-    app: Application
+    app: Any
+    """The application as hooks know it (`application.Application`)."""
     age: int
     """The number of this worker, counted from the start of the server."""
     sockets: Sequence[Any]
