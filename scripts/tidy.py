@@ -3,6 +3,7 @@
 * Control flow fits in a head: files up to 500 lines, functions up to 70 (Rust and Python), Rust types up to 15 fields.
   Tests do not count; tables are listed with their reason in scripts/tidy-exempt.txt.
 * The subject of a sentence is a thing that has a name. Pronouns for persons that are none have a budget; it only falls.
+* Docstrings begin with a verb (functions) or a noun (classes, fields).
 * No leftover markers, no machine's paths.
 * `tricorn._core` is imported in workers/native.py, gateway/, doctor/engine.py, load/engine.py, log/atoms.py,
   log/outlet.py, metrics/scoreboard.py, self_signed.py only.
@@ -26,6 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MAX_FILE = 500
 MAX_FUNCTION = 70
 MAX_FIELDS = 15
+TITLES = {"What", "Of", "Those", "In", "As", "Where", "By", "For"}
 SOURCES = ("crates/", "python/", "packages/", "scripts/", "benches/", "fuzz/", "examples/")
 CORE = (
     "workers/native.py",
@@ -121,6 +123,8 @@ def check(path: str, exempt: dict[str, str]) -> Iterator[str]:
         tree = ast.parse(text)
         functions = list(python_functions(tree))
         yield from forbidden_imports(path, tree)
+        if path.startswith(("python/", "packages/")):
+            yield from translated_titles(path, tree)
     if path in exempt:
         return
     length = text.count("\n")
@@ -153,6 +157,15 @@ def shown_pronouns(path: str, text: str) -> Iterator[str]:
     for line, shown in found:
         for match in SHOWN_PRONOUNS.finditer(shown):
             yield f"{path}:{line}: {match.group()}, in a text that users see. Name what acts"
+
+
+def translated_titles(path: str, tree: ast.Module) -> Iterator[str]:
+    """Yields docstrings, of attributes too, that begin with a question or a genitive."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            first = node.value.value.split(maxsplit=1)[:1]
+            if TITLES.intersection(first):
+                yield f"{path}:{node.lineno}: a docstring begins with {first[0]!r}; begin with a verb or a noun"
 
 
 def python_texts(text: str) -> Iterator[tuple[int, str]]:

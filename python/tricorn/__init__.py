@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tricorn.version import __version__
 
     offload: Callable[..., Any]
-    """Of tricorn-green, `tricorn_green.offload`."""
+    """`tricorn_green.offload`, of tricorn-green."""
 
 __all__ = ["RequestCancelled", "RequestTimeout", "__version__", "leaving", "offload", "run", "serve_async"]
 

@@ -24,7 +24,7 @@ from typing import ClassVar
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
 OWN_PACKAGES = ("tricorn", "tricorn_bench", "tricorn_green", "tricorn_tools")
-"""Those of all distributions."""
+"""Packages of all distributions."""
 _BESIDE = tuple(f"/{name}/" for name in OWN_PACKAGES[1:])
 """Folders of the other distributions, wherever they are installed."""
 

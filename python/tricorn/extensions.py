@@ -30,7 +30,7 @@ ADVICE = "tricorn.advice"
 class Distribution(Record):
     name: str
     requirement: str
-    """What to install for it, as pip is told."""
+    """Requirement to install, as pip takes it."""
 
 
 GREEN = Distribution("tricorn-green", "tricorn-green")
@@ -52,7 +52,7 @@ OWN: dict[str, dict[str, Distribution]] = {
     MODULES: {"load": BENCH, "offloading": GREEN, "workers.green": GEVENT, "workers.gwebsocket": GEVENT},
     ADVICE: {"gevent": GEVENT, "eventlet": EVENTLET},
 }
-"""What tricorn's own distributions add."""
+"""Additions of tricorn's own distributions."""
 
 
 class NotInstalled(ConfigError, ImportError):

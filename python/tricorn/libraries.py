@@ -11,9 +11,9 @@ class Library(Record):
     imports: tuple[str, ...]
     """The modules whose import means that it is used."""
     what: str
-    """What it is for."""
+    """Purpose of the library."""
     loop: str = ""
-    """What to use instead where an event loop runs. Empty: it has a way of its own, or is not for requests."""
+    """Alternative where an event loop runs. Empty if the library has a way of its own, or is not for requests."""
 
 
 _OFFLOAD = "`await tricorn.offload(…)(…)`"

@@ -1,1 +1,1 @@
-"""What an application on greenlets needs of the process it is in: modules that wait cooperatively."""
+"""Greenlet support for tricorn: worker classes, patching, drivers, and calls in threads (`offload`)."""

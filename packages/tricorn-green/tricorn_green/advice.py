@@ -1,4 +1,4 @@
-"""What to do about a library that has blocked a greenlet worker, for the log."""
+"""Advice for the log about a library that has blocked a greenlet worker."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Refusals:
         """The time of the last report."""
 
     def sentence(self, address: str, held: int, workers: int, each: int) -> str:
-        """For the log. `held`: by all workers; `each`: the requests that a worker may run at once."""
+        """Returns a line for the log. `held`: by all workers; `each`: the requests that a worker may run at once."""
         connections = "connection" if self.count == 1 else "connections"
         return (
             f"The database at {address} refused a worker {self.count} {connections}: {self.text}. "
@@ -120,7 +120,7 @@ class Connections:
 
 
 def address_of(host: str | None, port: str | int | None) -> str:
-    """As people write it: `host:port`, or the path of a socket. What is not given is libpq's default."""
+    """Formats an address as `host:port`, or as the path of a socket. Missing parts are libpq's defaults."""
     host, port = host or "localhost", port or 5432
     return f"{host}/.s.PGSQL.{port}" if host.startswith("/") else f"{host}:{port}"
 

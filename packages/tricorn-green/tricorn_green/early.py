@@ -60,7 +60,7 @@ class _Mender:
         self.kept: dict[str, list[str]] = {}
         self._found = found
         self._instead: dict[int, object] = {}
-        """What is to stand in the place of an original; None if there is no such thing any more."""
+        """Replacement of each original. None if there is none any more."""
         self._waits: dict[int, str] = {}
         """Classes of C or over C, which cannot wait cooperatively."""
         self._renewed: dict[int, object] = {}

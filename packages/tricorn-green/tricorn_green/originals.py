@@ -1,4 +1,4 @@
-"""What patching may replace, and the modules that ask for the originals on purpose.
+"""Originals of patched names, and the modules that ask for them on purpose.
 
 A library that needs a real thread-local or a real `sleep` asks for `gevent.monkey.get_original("threading", "local")`,
 or for `eventlet.patcher.original("time").sleep`. Before the patch both return the very object that everybody else has.
@@ -18,7 +18,7 @@ from typing import Any
 from tricorn.unpatched import _thread
 
 Names = Mapping[str, Mapping[str, Any]]
-"""What is in modules: by their names, and the names in them."""
+"""Contents of modules: by their names, and the names in them."""
 
 CALLABLE = (FunctionType, BuiltinFunctionType, type)
 
@@ -28,7 +28,7 @@ class Originals:
 
     def __init__(self, before: Names) -> None:
         self.names: dict[int, list[tuple[str, str]]] = {}
-        """By identity: the modules that hold the object, and its name there."""
+        """Holders by the object's identity: the modules, and its name there."""
         self._asked: dict[str, frozenset[str]] = {}
         common = {id(value) for value in vars(builtins).values()}
         for module, names in before.items():
@@ -130,7 +130,7 @@ _HOMES = {
     "os", "posix", "threading", "_thread", "_threading_local", "time", "socket", "_socket", "select", "selectors",
     "ssl", "_ssl", "subprocess", "_posixsubprocess", "signal", "_signal", "queue", "_queue",
 }  # fmt: skip
-"""Where what is patched comes from. What these modules import from others (`os.Mapping`, `queue.deque`) is not."""
+"""Modules whose own names are patched. Names that they import from others (`os.Mapping`, `queue.deque`) are not."""
 _FACTORIES: Mapping[type, tuple[object, ...]] = {
     type(_thread.allocate_lock()): (_thread.allocate_lock, threading.Lock),
     _thread.RLock: (_thread.RLock, threading.RLock),

@@ -67,7 +67,7 @@ def survey() -> None:
 
 
 def take_signals_back() -> None:
-    """In the arbiter, when code of the user's has run there: its children are its own to wait for.
+    """Takes SIGCHLD back in the arbiter, once user code has run there: the arbiter waits for its children itself.
 
     gevent's hub takes SIGCHLD for itself when that code starts a program.
     """
@@ -80,7 +80,7 @@ def take_signals_back() -> None:
 
 
 def watch_forks() -> None:
-    """In a worker: gevent's loop hears of the first child that the application forks, too.
+    """Lets gevent's loop of a worker hear of the first child that the application forks, too.
 
     It takes SIGCHLD when it is told of a child, which is after the fork: by then the child may have ended, and a
     greenlet that waits for it waits for ever. gevent's `subprocess` takes it in time, as is done here for `os.fork`.
@@ -139,7 +139,7 @@ def _patch(alias: str, log: Log) -> None:
 
 
 MOST_NAMED = 5
-"""In one warning."""
+"""Names in one warning."""
 
 
 def _imported(module: str) -> str:

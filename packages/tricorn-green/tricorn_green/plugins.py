@@ -1,4 +1,4 @@
-"""What gevent asks `importlib.metadata` 25 times while it patches: which plugins for it are installed.
+"""Entry points of gevent's plugins, for which it asks `importlib.metadata` 25 times while it patches.
 
 That looks at each installed package each time, and its import brings email, csv, zipfile and almost fifty others. Here
 the packages are looked at once, and only their file `entry_points.txt` (Python Packaging User Guide, "Entry points
@@ -22,7 +22,7 @@ _BESIDE = (".dist-info", ".egg-info")
 
 
 class Plugin(NamedTuple):
-    """What gevent asks of an `importlib.metadata.EntryPoint`."""
+    """The part of `importlib.metadata.EntryPoint` that gevent uses."""
 
     group: str
     value: str
@@ -34,7 +34,7 @@ class Plugin(NamedTuple):
 
 
 class Metadata:
-    """In the place of `importlib.metadata`: answers that one question, and asks the module all others."""
+    """Stand-in for `importlib.metadata`: answers that one question, and passes all others on."""
 
     def entry_points(self, **which: str) -> Any:
         if not which.get("group", "").startswith(_GROUPS):

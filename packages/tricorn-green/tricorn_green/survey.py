@@ -49,11 +49,11 @@ class Place(NamedTuple):
 
 
 class Survey:
-    """What modules of applications and of libraries for them hold before the patch. `patched`: what will be patched."""
+    """Survey of what application modules and their libraries hold before the patch. `patched`: what will be patched."""
 
     def __init__(self, patched: Collection[str]) -> None:
         self.before: Names = {name: dict(vars(sys.modules[name])) for name in patched if name in sys.modules}
-        """What was in each of the patched modules."""
+        """Contents of each patched module before the patch."""
         self.places: list[Place] = []
         self.contexts: list[Any] = []
         """SSL contexts."""
@@ -122,11 +122,11 @@ class _Entry(NamedTuple):
     module: str
     """Whose it is."""
     parent: _Entry | None
-    """What holds it."""
+    """Holder of the object."""
 
 
 class _Kind(Enum):
-    """What is done with objects of a type."""
+    """Treatment of the objects of a type."""
 
     SKIP = auto()
     SEARCH = auto()
@@ -270,7 +270,7 @@ _Held = tuple[str, object, Callable[[], object], Put]
 
 
 def _places(holder: Any, kind: type) -> Iterator[_Held]:
-    """What an object holds."""
+    """Yields what an object holds."""
     if issubclass(kind, type):
         for key, value in [*vars(holder).items()]:
             yield key, value, partial(_own, holder, key), partial(type.__setattr__, holder, key)
@@ -285,7 +285,7 @@ def _places(holder: Any, kind: type) -> Iterator[_Held]:
 
 
 def _items(holder: Any, kind: type) -> Iterator[_Held]:
-    """What is in a container, and what a function has besides its attributes."""
+    """Yields the items of a container, and what a function has besides its attributes."""
     if issubclass(kind, dict):
         for key, value in [*dict.items(holder)]:
             yield str(key), value, partial(dict.__getitem__, holder, key), partial(dict.__setitem__, holder, key)
@@ -322,7 +322,7 @@ def _set_default(function: Any, index: int, value: object) -> None:
 
 
 def _namespace(value: object) -> dict[Any, Any]:
-    """What an object's attributes are in, past its class's own __getattr__."""
+    """Returns the namespace of an object, past its class's own __getattr__."""
     try:
         found = object.__getattribute__(value, "__dict__")
     except AttributeError:

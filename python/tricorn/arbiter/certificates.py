@@ -29,11 +29,11 @@ SECOND_LOOK = 1.0
 NEVER = float("inf")
 
 Facts = Mapping[str, Any]
-"""Of a certificate: `native.check_tls` has their names."""
+"""Facts about a certificate, under the names of `native.check_tls`."""
 
 
 class Certificates:
-    """Of one generation."""
+    """Certificates of one generation."""
 
     def __init__(self, plan: Plan, tickets: Tickets, interval: float) -> None:
         """`interval`: seconds between two looks at the files; 0: none."""
@@ -43,10 +43,10 @@ class Certificates:
         self._bundle: tls_files.Bundle = {}
         self._look: tls_files.Look = {}
         self._tried: tls_files.Look = {}
-        """What was found broken, and is waited for."""
+        """Files that were found broken, and are watched for a change."""
         self._next_look = self._next_rotation = self._next_warning = NEVER
         self.facts: tuple[Facts, ...] = ()
-        """What is in force."""
+        """Facts about the certificates in force."""
         from tricorn.workers import native
 
         memory = Memory("tricorn-tls", native.tls_page_bytes())
@@ -61,7 +61,7 @@ class Certificates:
 
     @property
     def end(self) -> int:
-        """Of the first certificate that ends: seconds since 1970."""
+        """Expiry of the certificate that ends first, in seconds since 1970."""
         return int(max(0, min(each["not_after"] for each in self.facts)))
 
     def next_look(self) -> float:
@@ -140,7 +140,7 @@ class Certificates:
 
 
 def make(config: Config, tickets: Tickets, log: Logger) -> Certificates | None:
-    """Those that the configuration speaks of, in force; None if it speaks of none. Raises ConfigError."""
+    """Puts the configuration's certificates in force. Returns None if there are none. Raises ConfigError."""
     if not (config.has_certificate or tls.serves(config)):
         return None
     plan, warnings = tls.plan(config)
@@ -158,7 +158,7 @@ def make(config: Config, tickets: Tickets, log: Logger) -> Certificates | None:
 
 
 def check(config: Config) -> tuple[str, ...]:
-    """What a start would warn about. Raises ConfigError for what it would refuse; publishes nothing."""
+    """Returns the warnings of a start. Raises ConfigError for what a start would refuse; publishes nothing."""
     from tricorn.workers import native
 
     if not (config.has_certificate or tls.serves(config)):
@@ -173,7 +173,7 @@ def check(config: Config) -> tuple[str, ...]:
 
 
 def describe(facts: Facts) -> str:
-    """For the log: what a client would see of a certificate."""
+    """Describes a certificate for the log, as a client would see it."""
     names = ", ".join(facts["names"]) or "no name"
     return (
         f"{names}: serial {facts['serial']}, valid until {_date(facts['not_after'])}, {facts['key']} ({facts['label']})"

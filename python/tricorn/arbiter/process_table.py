@@ -80,7 +80,7 @@ class ProcessTable:
         """Descriptors that are the arbiter's alone."""
         self.shared = shared
         self.release = release
-        """In a worker: closes what else only the arbiter is to hold."""
+        """Called in the child: closes the arbiter's other descriptors."""
         self.app_metrics = app_metrics
         """The directory of the application's own metrics."""
         self.ledger = Ledger(shared.ledger)

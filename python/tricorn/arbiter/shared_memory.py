@@ -35,7 +35,7 @@ class Memory:
             _close(descriptor)  # the mapping has one of its own
 
     def release(self) -> None:
-        """In a worker, which does not hand it out; the memory stays."""
+        """Closes the descriptor in a worker, which does not hand it out. The memory stays."""
         descriptor, self.descriptor = self.descriptor, -1
         _close(descriptor)
 

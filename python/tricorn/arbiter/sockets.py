@@ -52,7 +52,7 @@ class Listener:
         self.foreign = foreign
         """It came by number (fd://): who passed it may listen on it when we are gone."""
         self._address: Any = None
-        """Where it was bound to, once the core has it or it is closed."""
+        """Bound address, once the core has the socket or it is closed."""
 
     def hand_over(self) -> int:
         """The descriptor, which the caller owns from now on: no Python object closes it behind the core's back."""

@@ -30,7 +30,7 @@ class Keys(Record):
         return cls(os.urandom(SIZE), os.urandom(SIZE), os.urandom(SIZE), now)
 
     def at(self, now: float, lifetime: float) -> Keys:
-        """Those that are in force now."""
+        """Returns the keys in force now."""
         half, keys = lifetime / 2, self
         if now >= self.since + 3 * half:  # the machine slept: none of these is worth anything any more
             return Keys.fresh(now)
@@ -55,13 +55,13 @@ class Tickets:
         return self._keys
 
     def as_bytes(self) -> bytes:
-        """For a successor; empty if no ticket was ever sealed."""
+        """Returns the keys for a successor. Empty if no ticket was ever sealed."""
         keys = self._keys
         return b"" if keys is None else _FORMAT.pack(keys.since, keys.current, keys.next, keys.previous)
 
     @classmethod
     def from_bytes(cls, text: bytes) -> Tickets:
-        """What a predecessor had; new ones if that is none."""
+        """Reads a predecessor's keys. Makes new ones if there are none."""
         if len(text) != _FORMAT.size:
             return cls()
         since, current, following, previous = _FORMAT.unpack(text)

@@ -10,14 +10,14 @@ from tricorn.errors import ConfigError
 from tricorn.unpatched import os
 
 OCSP = ".ocsp"
-"""What is stapled to a certificate stands beside it under its name and this."""
+"""Suffix of the file with the stapled OCSP response, beside its certificate."""
 TICKET_KEY_SIZES = (48, 80)
 """nginx's: a name of 16 bytes, and keys of AES-128 or AES-256 and of the authentication."""
 
 Look = Mapping[str, tuple[int, int, int, int] | None]
-"""What stat(2) says of each file: another file, another size or another time; None: there is none."""
+"""Identity of each file by stat(2): device, inode, size and time. None if there is no file."""
 Bundle = dict[str, object]
-"""What the core takes (`native.check_tls`)."""
+"""Input of the core (`native.check_tls`)."""
 
 
 def look(plan: Plan) -> Look:
@@ -51,7 +51,7 @@ def read(plan: Plan) -> Bundle:
 
 
 def ticket_keys(plan: Plan) -> list[bytes]:
-    """Those that the plan has files for, the one that seals first. Raises ConfigError."""
+    """Reads the plan's ticket keys, the one that seals first. Raises ConfigError."""
     return list(map(_ticket_key, plan.ticket_files))
 
 

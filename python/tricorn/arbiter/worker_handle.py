@@ -21,7 +21,7 @@ LAST_WORDS = 1 << 20
 """Bytes that are read of a worker that has ended: as many as a pipe can hold (fs.pipe-max-size)."""
 
 Cancelled = Literal["told", "ended", "over"]
-"""What became of a call that was to be cancelled: told to end, ended before, or told or answered before."""
+"""Outcome of a cancellation: told to end, ended before, or told or answered before."""
 
 
 class WorkerHandle:
@@ -66,7 +66,7 @@ class WorkerHandle:
         """Versions of C libraries in it."""
 
     def receive(self, now: float, most: int = READ_SIZE) -> list[Message]:
-        """What the worker has said since, of at most so many bytes; closes the pipe at its end.
+        """Returns new messages of at most so many bytes. Closes the pipe at its end.
 
         Raises TooTalkative if it has sent more than its allowance.
         """
@@ -91,14 +91,14 @@ class WorkerHandle:
         return messages
 
     def snapshot(self) -> Snapshot | None:
-        """What its page says. None if it has not begun the page, or has written rubbish into it."""
+        """Returns the snapshot of its page. None if it has not begun the page, or has written rubbish into it."""
         try:
             return Scoreboard(self.pages.page(self.page)).read()
         except ValueError:
             return None
 
     def requests(self) -> list[RunningRequest]:
-        """Those that it runs, or was running when it was killed. Empty if its page holds rubbish."""
+        """Returns the requests that it runs, or ran when it was killed. Empty if its page holds rubbish."""
         return [] if self.snapshot() is None else Scoreboard(self.pages.page(self.page)).requests()
 
     def order_cancel(self, place: int, start: int) -> None:

@@ -26,7 +26,7 @@ class Sets(Record):
     """Raw values of settings, by their names."""
 
     settings: str
-    """As documents show it."""
+    """Counterpart as the documents show it."""
     values: Callable[[str], Mapping[str, object]]
     takes: Takes = Takes.VALUE
 
@@ -326,7 +326,7 @@ BORROWED = (
         Nothing("it belongs to `--static-path-mount`"),
     ),
 )
-"""In the order of the documents; flags of several servers that become the same share a row."""
+"""Flags of other servers, in the order of the documents. Flags with the same meaning share a row."""
 
 
 def word(flag: str) -> str:
@@ -335,7 +335,7 @@ def word(flag: str) -> str:
 
 
 def rows(server: str) -> dict[str, Sets | Nothing | Refused | Ours]:
-    """What the flags of a server become that are not the same here."""
+    """Yields the flags of a server that mean something else here, with their counterparts."""
     return {flag: row.becomes for row in BORROWED if server in row.servers for flag in row.flags.split()}
 
 

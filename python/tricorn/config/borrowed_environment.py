@@ -20,7 +20,7 @@ from tricorn.config.unavailable import Takes
 from tricorn.config.validators import Boolean, Malformed
 
 SERVERS = (GRANIAN, UVICORN)
-"""Of a setting that both say, uvicorn's value counts."""
+"""Servers whose variables are read. uvicorn's value counts if both set one."""
 
 NAMES: Mapping[str, Mapping[str, str]] = {
     UVICORN: {
@@ -37,18 +37,18 @@ NAMES: Mapping[str, Mapping[str, str]] = {
         "--metrics": "METRICS_ENABLED",
     },
 }
-"""Those that are not the flag in capitals."""
+"""Names of variables that are not the flag in capitals."""
 
 _SEPARATORS = {
     **dict.fromkeys(("--header", "--reload-include", "--reload-exclude", "--reload-ignore-dirs")),
     **dict.fromkeys(("--reload-dir", "--reload-paths", "--reload-ignore-paths", "--env-files"), os.pathsep),
 }
-"""What stands between several values; None: white space."""
+"""Separators of several values. None: white space."""
 
 APPLICATION = "UVICORN_APP"
 _WITHOUT = ("--help", "--version")
 _KUBERNETES = re.compile(r"(tcp|udp|sctp)://")
-"""What UVICORN_PORT is in every pod beside a service of the name `uvicorn`."""
+"""Prefix of UVICORN_PORT's value in every pod beside a service called `uvicorn`."""
 
 
 def variables(server: str) -> dict[str, str]:

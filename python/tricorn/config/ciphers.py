@@ -44,7 +44,7 @@ def is_default(context: ssl.SSLContext) -> bool:
 
 
 def served(names: Iterable[str], what: str, min_version: str) -> tuple[tuple[str, ...], str | None]:
-    """Of OpenSSL's names. `what` begins the sentences."""
+    """Returns the suites with these OpenSSL names. `what` begins the sentences."""
     asked = [name for name in names if name not in TLS_1_3]
     found = [name for name in asked if name in TLS_1_2]
     if not found and min_version == "1.2":

@@ -161,7 +161,7 @@ def _reader(setting: Setting[object]) -> Callable[[str], str]:
 
 
 def _help(setting: Setting[object]) -> str:
-    """What the flag does, the variables that stand for it, and the value without it."""
+    """Returns the help of a flag: its effect, its variables, its default."""
     notes = [f"env: {', '.join((setting.env, *setting.env_also))}"]
     if shown := _shown_default(setting):
         notes.append(f"default: {shown}")
@@ -215,7 +215,7 @@ def _origin(name: str, source: str, flags: Mapping[str, str]) -> str:
 
 NARGS: Mapping[Takes, int | str | None] = {Takes.NOTHING: 0, Takes.VALUE: None, Takes.MAYBE: "?"}
 ASKED, FLAGS = " asked", " flags"
-"""What a namespace has besides settings: what is not there; by which of several flags a setting was given."""
+"""Names in a namespace beside the settings: unsupported ones, and which of several flags set a setting."""
 
 
 def _leaving_out(record: Unavailable) -> type[argparse.Action]:
@@ -234,7 +234,7 @@ def _ask(namespace: object, asked: Asked) -> None:
 
 
 def _add_borrowed(parser: argparse.ArgumentParser, words: set[str]) -> None:
-    """Those flags of other servers' that are among the words; help shows none."""
+    """Adds the flags of other servers that are among the words. Help shows none of them."""
     for row in BORROWED:
         if not isinstance(row.becomes, Ours):
             nargs = NARGS[row.becomes.takes]
@@ -261,7 +261,7 @@ def _borrowing(becomes: Sets | Nothing | Refused) -> type[argparse.Action]:
 
 
 class _Borrow(argparse.Action):
-    """What tells the flags of others."""
+    """Action of other servers' flags: sets the counterpart here."""
 
 
 def _set(namespace: argparse.Namespace, name: str, raw: object, flag: str) -> None:
@@ -300,7 +300,7 @@ def _unrecognized(arguments: Sequence[str], app: str | None) -> str:
 
 
 COMMANDS_OF_OTHERS = ("run", "serve", "start", "runserver")
-"""What other servers are started by."""
+"""Commands that start other servers."""
 
 
 class _PrintShortHelp(argparse.Action):

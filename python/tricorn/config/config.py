@@ -27,7 +27,7 @@ class Resolved(Record):
     value: object
     origin: str
     sizing: Sizing | None = None
-    """Of `workers = auto`: what the number was made of."""
+    """Resources that `workers = auto` was computed from."""
 
 
 class Config(Settings):
@@ -60,7 +60,7 @@ class Config(Settings):
 
     @property
     def sizing(self) -> Sizing | None:
-        """What `workers = auto` was made of; None: the number was given."""
+        """Resources that `workers = auto` was computed from. None if the number was given."""
         return self._resolved["workers"].sizing
 
     def sized_for(self, kind: str) -> Config:
@@ -77,7 +77,7 @@ class Config(Settings):
 
     @property
     def doors(self) -> tuple[Door, ...]:
-        """Where the server listens, and what it speaks there."""
+        """Endpoints of the server: address and protocol."""
         return doors.decided(self.bind, tls=self.has_certificate)
 
     @property
@@ -87,7 +87,7 @@ class Config(Settings):
     # What gunicorn's Config has besides.
 
     def set(self, name: str, value: object) -> None:
-        """For hooks, as `on_starting`: from now on the setting reads as this. What was made of it before stays."""
+        """Changes a setting, for hooks such as `on_starting`. What was derived from it before stays."""
         if name not in BY_NAME:
             raise AttributeError(f"No configuration setting for: {name}")
         self._resolved = _sized({**self._resolved, name: Resolved(BY_NAME[name].kind.parse(value), "a hook")})
@@ -102,7 +102,7 @@ class Config(Settings):
 
     @property
     def address(self) -> list[tuple[str, int] | str | int]:
-        """What `bind` means: (host, port), the path of a unix socket, or a descriptor."""
+        """Addresses of `bind`: (host, port), the path of a unix socket, or a descriptor."""
         return [doors.parse(text).address.as_gunicorn for text in self.bind]
 
     @property

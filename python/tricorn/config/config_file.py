@@ -39,7 +39,7 @@ class Location(Record):
     """A configuration file: a path, or the name of a module."""
 
     text: str
-    """As it was written, and as messages show it."""
+    """Text as it was written, and as messages show it."""
     path: str | None = None
     module: str | None = None
 

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Door(Record):
-    """What `bind` says of one listener. None: other settings say it."""
+    """Endpoint of a listener, as `bind` has it. None: other settings decide."""
 
     address: Address
     tls: bool | None = None
@@ -30,7 +30,7 @@ class Door(Record):
 
     @property
     def scheme(self) -> str:
-        """As it is written before the address; empty if other settings say what is spoken."""
+        """Scheme before the address. Empty if other settings decide on the protocol."""
         return "" if self.tls is None else "https" if self.tls else "http"
 
     def __str__(self) -> str:
@@ -63,14 +63,14 @@ def parse(text: str) -> Door:
 
 
 def decided(texts: Iterable[str], *, tls: bool) -> tuple[Door, ...]:
-    """What `bind` says, where `tls` is what is spoken at addresses without a scheme. Each address once."""
+    """Returns the endpoints of `bind`, each address once. `tls` decides for addresses without a scheme."""
     doors = map(parse, texts)
     known = [door if door.tls is not None else replace(door, tls=tls) for door in doors]
     return tuple({door.address: door for door in known}.values())
 
 
 class Doors(Addresses):
-    """Where to listen, and what is spoken there."""
+    """Endpoints in the form of the setting `bind`."""
 
     def read(self, text: str) -> Address:
         return parse(text).address

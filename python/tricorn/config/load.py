@@ -19,13 +19,13 @@ NOTHING = Layer({})
 
 
 class Sources(Record):
-    """Where configuration comes from, noted at the start: what the process changes later does not count."""
+    """Sources of the configuration, as they were at the start. Later changes of the process do not count."""
 
     argv: tuple[str, ...]
     environ: Mapping[str, str]
     cwd: str
     program: Layer | None = None
-    """What a program that runs the server has set; then no file is read that was not named."""
+    """Settings of a program that runs the server. Only files that it names are read then."""
     application: Any = None
     """The program's own application, which no name leads to."""
     reads_environment: bool = True
@@ -46,7 +46,7 @@ class Loaded(Record):
     file: str | None = None
     """The configuration file that was read; None if there is none."""
     layers: tuple[Layer, ...] = ()
-    """What `config` was resolved from, the weakest first."""
+    """Layers that `config` was resolved from, the weakest first."""
     variables: tuple[str, ...] = ()
     """Variables in force that are written for platforms or other servers."""
     project: str | None = None
@@ -94,7 +94,7 @@ def load(sources: Sources, weaker: Layer = NOTHING, *, needs_application: bool =
 
 
 def _in_force(config: Config, layers: Iterable[Layer]) -> tuple[str, ...]:
-    """Where values of these layers come from that no other has outdone."""
+    """Returns the origins of values in these layers that no stronger layer overrides."""
     raws = [(name, raw) for layer in layers for name, raw in layer.values.items()]
     return tuple(dict.fromkeys(raw.origin for name, raw in raws if config.origin(name) == raw.origin))
 

@@ -28,7 +28,7 @@ class Hook(Record):
     """
 
     arguments: str
-    """As documents show them: `server, worker`."""
+    """Parameters as the documents show them: `server, worker`."""
     fewest: int | None = None
     metavar: str = "FUNCTION"
 
@@ -53,7 +53,7 @@ class ClassName(Record):
     """A class, or the text that names it; a function is called for one, as in gunicorn."""
 
     names: tuple[str, ...] = ()
-    """Those that are known."""
+    """Known names."""
     metavar: str = "STRING"
 
     def parse(self, raw: object) -> Any:
@@ -95,7 +95,7 @@ _EXIST = {
     "DIR": ("directory", os.path.isdir),
     "FILES": ("file or directory", lambda path: bool(GLOB_CHARACTERS & set(path)) or os.path.exists(path)),
 }
-"""What a path is, and whether it is there; patterns may match later."""
+"""Kinds of paths, each with a test for its existence. Patterns may match later."""
 
 
 class ExistingPath(Record):
@@ -185,7 +185,7 @@ def _import_object(dotted: str) -> object:
 
 
 def import_class(who: str, dotted: str) -> object:
-    """What `module.Class` names, a class as a rule. `who` begins the sentence of the ConfigError."""
+    """Imports what `module.Class` names. Raises ConfigError, whose sentence `who` begins."""
     import importlib
 
     module_name, dot, name = dotted.rpartition(".")

@@ -39,12 +39,12 @@ class Raw(Record):
 
 
 class Layer(Record):
-    """What one source says: raw values by the name of the setting."""
+    """Raw values of one source, by the name of the setting."""
 
     values: Mapping[str, Raw]
     warnings: tuple[str, ...] = ()
     asked: tuple[Asked, ...] = ()
-    """What is not there."""
+    """Names in this source that tricorn does not support."""
 
 
 class _Reading:

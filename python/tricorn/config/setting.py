@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Action(Enum):
-    """What a flag does to its value."""
+    """Effect of a flag on its value."""
 
     STORE = "store"
     APPEND = "append"
@@ -22,7 +22,7 @@ class Action(Enum):
 
 
 class Values(Protocol):
-    """What a configuration is to a setting: values by name."""
+    """Values by name: the part of a configuration that a setting sees."""
 
     def value(self, name: str) -> object: ...
 
@@ -94,7 +94,7 @@ class Setting(Record, Generic[T]):
     flags: tuple[str, ...] = ("--",)
     action: Action = Action.STORE
     bare: str | None = None
-    """What the flag stands for without a value; None: it needs one."""
+    """Value of a flag without an argument. None: it needs one."""
     env_also: tuple[str, ...] = ()
     """Variables that are read besides `TRICORN_<NAME>`, weaker than everything else: the names platforms set."""
     since: str = "0.1"
@@ -103,7 +103,7 @@ class Setting(Record, Generic[T]):
     core: bool = False
     """The native core has an option of this name, and is given the value as it is."""
     part_of: Part | None = None
-    """Where its value comes from if it is not given. Help does not show a part, which is accepted like any setting."""
+    """Wider setting from which the value follows if it is not given. Help does not show such a part."""
     rare: bool = False
     """`--help` leaves it to `--help-all`."""
     default_shown: str | None = None

@@ -31,11 +31,11 @@ PER_PROCESSOR = {"sync": 2}
 
 
 class Sizing(Record):
-    """What there is to divide, and the class of worker that takes it."""
+    """Resources to divide among workers, and the class of the workers."""
 
     processors: float
     by: str = ""
-    """What makes them fewer than the machine has."""
+    """Reason why there are fewer than the machine has."""
     memory: cgroup.Limit | None = None
     each: int = EACH
     """Bytes of a worker."""
@@ -44,7 +44,7 @@ class Sizing(Record):
 
     @classmethod
     def here(cls, each: int = 0) -> Sizing:
-        """Of this process; `each` is `max_worker_memory`."""
+        """Reads the resources of this process. `each` is `max_worker_memory`."""
         quota, cores = cgroup.cpu_limit(), cgroup.cores()
         if quota is not None and quota.amount < cores:
             processors, by = quota.amount, quota.source
@@ -73,7 +73,7 @@ class Sizing(Record):
 
     @property
     def most(self) -> int:
-        """Of any class."""
+        """Largest number of workers of any class."""
         return max(self.of(kind).count for kind in WORKER_CLASSES)
 
     @property
@@ -89,7 +89,7 @@ class Sizing(Record):
 
     @property
     def sentence(self) -> str:
-        """For the log."""
+        """Explanation for the log."""
         return f"{self.count} worker{'s' if self.count != 1 else ''} ({self.reasons})"
 
 

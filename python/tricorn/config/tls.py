@@ -23,7 +23,7 @@ CERTIFICATES = ("certfile", "certificate")
 
 
 def check(config: Config) -> None:
-    """What goes together and what does not. Raises ConfigError; reads no file, and calls no hook."""
+    """Checks which settings go together. Raises ConfigError; reads no file, and calls no hook."""
     if config.keyfile is not None and config.certfile is None:
         raise ConfigError(
             f"keyfile is set (from {config.origin('keyfile')}) and certfile is not: the key belongs to a certificate."
@@ -48,7 +48,7 @@ def has_hook(config: Config) -> bool:
 
 
 def plan(config: Config) -> tuple[Plan, tuple[str, ...]]:
-    """What is to be served, and what there is to warn about. Calls the hook. Raises ConfigError."""
+    """Returns the plan, and warnings. Calls the hook. Raises ConfigError."""
     warnings: list[str] = []
     if config.tls_key_log is not None:
         warnings.append(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Notes:
-    """What a context was given."""
+    """Record of what a context was given."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
         self.context = context

@@ -9,7 +9,7 @@ from tricorn.record import Record
 Asks = Literal["none", "optional", "required"]
 
 ASKS: tuple[Asks, ...] = ("none", "optional", "required")
-"""What `cert_reqs` means, by its numbers."""
+"""Meanings of the numbers of `cert_reqs`."""
 VERSIONS = ("1.2", "1.3")
 ALPN = ("http/1.1",)
 """The protocols that are served over TLS."""
@@ -23,7 +23,7 @@ class Pair(Record):
 
 
 class Plan(Record):
-    """What TLS needs to know; paths are absolute."""
+    """TLS plan. Paths are absolute."""
 
     certificates: tuple[Pair, ...]
     ca_files: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ def is_encrypted(key: bytes) -> bool:
 
 
 def encrypted(path: str) -> str:
-    """What there is to say of one."""
+    """Returns the error message about an encrypted key."""
     return (
         f"The key {path} is encrypted, and a server has no terminal for its passphrase. Decrypt it once: "
         f"openssl pkey -in {path} -out plain.pem, and chmod 600 plain.pem."

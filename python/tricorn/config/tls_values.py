@@ -44,4 +44,4 @@ class CertificateFiles(ExistingPaths):
 
 
 WORDS = ("none", "optional", "required")
-"""What each number means, in its place."""
+"""Meanings of the numbers, in order."""

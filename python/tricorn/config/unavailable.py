@@ -17,7 +17,7 @@ from tricorn.record import Record
 
 
 class Takes(Enum):
-    """What follows the flag, so that the parser reads on behind it correctly."""
+    """Arguments of the flag, so that the parser reads on behind them."""
 
     NOTHING = "nothing"
     VALUE = "value"
@@ -58,9 +58,9 @@ class Asked(Record):
     """Something that is not there was asked for."""
 
     name: str
-    """Of the setting, or the flag."""
+    """Name of the setting or the flag."""
     sentence: str
-    """What is said of it, with the place."""
+    """Message about it, with its place."""
     refuse: Callable[[str], object]
     """Raises, with the sentence."""
 

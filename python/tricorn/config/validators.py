@@ -41,7 +41,7 @@ class Kind(Protocol[T_co]):
 
 
 MOST = (1 << 31) - 1
-"""Of a C int: a larger number would be cut off, or refused by the kernel when the server runs already."""
+"""Largest C int. A larger number would be cut off, or refused by the kernel once the server runs."""
 
 
 class Integer(Record):
@@ -49,7 +49,7 @@ class Integer(Record):
     max: int = MOST
     metavar: str = "INT"
     zero: int = 0
-    """What 0 means."""
+    """Meaning of 0."""
 
     def parse(self, raw: object) -> int:
         value = _integer(raw) or self.zero
@@ -76,7 +76,7 @@ class WorkerCount(Record):
 
 
 AUTO_COUNT = 0
-"""Of workers that are to be counted by the server; no number that anything else may be."""
+"""Number of workers that stands for `auto`."""
 
 
 class OrAuto(Record, Generic[T]):
@@ -146,7 +146,7 @@ def milliseconds(text: str | None) -> tuple[int, int] | None:
 
 
 HOUR = 3_600_000
-"""In milliseconds: longer than any client should wait before it comes again."""
+"""Milliseconds of an hour: longer than any client should wait before it comes again."""
 
 
 class Bytes(Record):

@@ -34,7 +34,7 @@ MOMENT = 0.05
 
 
 class ControlError(Exception):
-    """What was asked was not done. The message is a sentence."""
+    """Error of a request that was not carried out. The message is a sentence."""
 
 
 class NoServer(ControlError):
@@ -145,7 +145,7 @@ class Control:
         self.close()
 
     def fileno(self) -> int:
-        """For select(2): readable when there is something for `events`."""
+        """Returns the descriptor for select(2). It is readable when there is something for `events`."""
         return self._socket.fileno()
 
     def close(self) -> None:
@@ -168,7 +168,7 @@ class Control:
             raise Refused(str(answer.get("kind", "refused")), str(answer.get("error", "no reason was given")))
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """What happens in the server, from now on, until it ends. Raises Refused."""
+        """Yields the server's events from now on, until it ends. Raises Refused."""
         self.ask("events")
         while True:
             try:

@@ -20,7 +20,7 @@ class UvicornWorker(AsgiWorker):
 
     @classmethod
     def settings(cls) -> Mapping[str, Raw]:
-        """What `tricorn.run` would make of uvicorn's arguments; refuses those of the processes and the sockets."""
+        """Returns uvicorn's arguments as settings, as `tricorn.run` does. Refuses those of processes and sockets."""
         who = f"CONFIG_KWARGS of {cls.__qualname__}"
         given = {name: value for name, value in cls.CONFIG_KWARGS.items() if not _says_nothing(name, value)}
         for name in given:

@@ -13,7 +13,7 @@ VERSIONS: dict[str, tuple[str, Callable[[Any], object]]] = {
     "sqlite3": ("libsqlite3", lambda module: module.sqlite_version),
     "MySQLdb": ("libmysqlclient", lambda module: module.get_client_info()),
 }
-"""For each module, the C library behind it and a function that reads its version."""
+"""C library behind each module, and a function that reads its version."""
 
 
 def versions() -> dict[str, str]:

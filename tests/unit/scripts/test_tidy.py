@@ -44,3 +44,16 @@ def f():
         f"python/tricorn/a.py: imports tricorn_tools, {said}",
     ]
     assert list(tidy.forbidden_imports("packages/tricorn-tools/tricorn_tools/a.py", ast.parse(text))) == []
+
+
+def test_docstrings_that_begin_with_a_question_or_a_genitive() -> None:
+    lines = [
+        '"""What it is."""',
+        "class A:",
+        "    x: int",
+        '    """Of the server."""',
+        "    def f(self):",
+        '        """Returns x."""',
+    ]
+    tree = ast.parse("\n".join(lines))
+    assert [line.partition(": ")[0] for line in tidy.translated_titles("a.py", tree)] == ["a.py:1", "a.py:4"]

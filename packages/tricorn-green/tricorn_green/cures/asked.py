@@ -1,4 +1,4 @@
-"""What the setting `offload` names: `package.module:Class.method`, `package.module:function`."""
+"""Targets of the setting `offload`: `package.module:Class.method`, `package.module:function`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Target(NamedTuple):
 
 
 def parse(text: str) -> Target:
-    """Of a text that the setting has accepted."""
+    """Parses a text that the setting has accepted."""
     place, _, affinity = text.partition("@")
     module, _, names = place.partition(":")
     return Target(text, module, tuple(names.split(".")), cast("Affinity", affinity or "any"))
@@ -39,7 +39,7 @@ def treatment(target: Target) -> Apply:
 
 
 def not_applied(target: Target, module: Any) -> str | None:
-    """What to say if the module was imported before: names that others have taken are not replaced any more."""
+    """Returns a warning if the module was imported before: names that others have taken are not replaced any more."""
     value = getattr(module, target.names[0], None)
     if isinstance(value, type) and is_changeable(value):
         return None

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tricorn_green.drivers.records import Ground
 
 IN_MEMORY = (io.BytesIO, io.BufferedRandom, io.BufferedReader, io.BufferedWriter, io.FileIO)
-"""What a thread may read and write by itself, as WRITEDATA and the like."""
+"""Types that a thread may read and write by itself, as WRITEDATA and the like."""
 
 
 def apply(pycurl: Any, _: Ground) -> None:

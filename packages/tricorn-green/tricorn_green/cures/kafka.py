@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tricorn_green.drivers.records import Ground
 
 CALLBACKS = ("callback", "error_cb", "on_commit", "on_delivery", "oauth_cb", "stats_cb", "throttle_cb")
-"""Of configurations and of produce()."""
+"""Callbacks in configurations and arguments of produce()."""
 REBALANCE = ("on_assign", "on_lost", "on_revoke")
 DELIVERY_PLACES = (4, 5)
 """The arguments `callback` and `on_delivery` of produce()."""
@@ -62,7 +62,7 @@ SHARE_CONSUMER = {**always("close", "commit", "unsubscribe", "__exit__"), "poll"
 
 
 def apply(cimpl: Any, _: Ground) -> None:
-    """Of the module in C, from which all others of the package take these names."""
+    """Treats the module in C, from which the others of the package take these names."""
     _replace(
         cimpl, "Producer", PRODUCER, How(), {"produce": _produce, "produce_batch": _produce_batch, "flush": _flush}
     )
@@ -134,7 +134,7 @@ class Outstanding:
     def __init__(self, configurations: Sequence[dict[str, Any]]) -> None:
         merged = {key: value for each in configurations for key, value in each.items()}
         self.report: Callable[..., Any] | None = merged.get("on_delivery")
-        """What messages without a callback of their own are reported to."""
+        """Callback for messages that have none of their own."""
         # Without a report of each message, or with messages that were not counted, only librdkafka knows.
         self.counts = str(merged.get("delivery.report.only.error", "false")).lower() != "true"
         self._lock = _thread.allocate_lock()

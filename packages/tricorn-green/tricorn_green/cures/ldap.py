@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def apply(module: Any, _: Ground) -> None:
-    """Of `ldap.ldapobject`. The lock is a greenlet's and stays with the caller; a thread makes the call."""
+    """Treats `ldap.ldapobject`. The lock is a greenlet's and stays with the caller; a thread makes the call."""
     kind = module.SimpleLDAPObject
     plain = kind._ldap_call
     if getattr(plain, "__tricorn__", False):

@@ -18,6 +18,6 @@ METHODS = always(
 
 
 def apply(module: Any, _: Ground) -> None:
-    """Of `MySQLdb._mysql`, before `MySQLdb.connections` derives from it."""
+    """Treats `MySQLdb._mysql`, before `MySQLdb.connections` derives from it."""
     if not getattr(module.connection, "__tricorn__", False):
         module.connection = subclass(module.connection, METHODS, How(serial=True))

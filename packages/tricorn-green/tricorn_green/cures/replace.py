@@ -28,7 +28,7 @@ _HEAP = 1 << 9
 """Py_TPFLAGS_HEAPTYPE: made at run time."""
 
 Methods: TypeAlias = Mapping[str, Waits | None]
-"""By name, and in which cases they wait; None: always."""
+"""Methods by name, with the cases in which they wait. None: always."""
 
 
 def always(*names: str) -> dict[str, Waits | None]:
@@ -36,7 +36,7 @@ def always(*names: str) -> dict[str, Waits | None]:
 
 
 def unless_zero(place: int, name: str = "timeout") -> Waits:
-    """Of a method whose argument in this place is how long it may wait: it does unless that is 0."""
+    """Returns the rule for a method whose argument in this place is a timeout: it waits unless that is 0."""
 
     def waits(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         return bool((args[place] if len(args) > place else kwargs.get(name, -1)) != 0)
@@ -156,7 +156,7 @@ for _name in ("enter", "exit", "iter", "next", "len", "getitem", "setitem"):
 
 
 class Rules:
-    """What the proxies of a library do: which methods wait, and whose line their calls wait in."""
+    """Rules for the proxies of a library: which methods wait, and in which queue their calls do."""
 
     def __init__(self, methods: Mapping[type, Methods], how: How) -> None:
         self._methods = methods

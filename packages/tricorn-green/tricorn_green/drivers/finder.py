@@ -37,7 +37,7 @@ def _treat(name: str, treatments: Sequence[Apply], ground: Ground, module: Modul
 
 
 def treatments(drivers: Sequence[Driver], ground: Ground) -> list[tuple[str, Apply]]:
-    """What is to be done, by the name of the module."""
+    """Returns the treatments by the name of the module."""
     found: list[tuple[str, Apply]] = []
     for driver in drivers:
         names = driver.imports

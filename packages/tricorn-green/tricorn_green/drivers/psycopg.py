@@ -78,5 +78,5 @@ def _count(psycopg: Any, ground: Ground) -> None:
 
 
 def _is_closed(connection: Any) -> bool:
-    """Of the lower layer's connection: BAD when it was closed or lost."""
+    """Returns whether the lower layer's connection is BAD: closed or lost."""
     return bool(connection.status != 0)

@@ -37,11 +37,11 @@ REMEDIES = {
     "cannot be used while an asynchronous query is underway": SHARED,
     "a single async query can be executed on the same connection": SHARED,
 }
-"""What is added to errors with these ends."""
+"""Sentences that are added to errors with these endings."""
 
 
 class Target(NamedTuple):
-    """What a DSN means."""
+    """Address and connect timeout of a DSN."""
 
     address: str
     seconds: float

@@ -54,7 +54,7 @@ def _cured(kind: Any, wrap: Callable[[Any], Any], *names: str) -> Any:
 
 
 def _subclasses(kind: Any) -> list[Any]:
-    """Those of modules that were imported before this; some in C are always there."""
+    """Yields subclasses in modules that were imported before this one. Some in C are always there."""
     return [each for each in kind.__subclasses__() if is_changeable(each)]
 
 

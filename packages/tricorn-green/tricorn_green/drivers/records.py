@@ -24,14 +24,14 @@ class Care(Record):
     cures: tuple[str, ...] = ()
     """Titles of the records that `heal` is for; none: all."""
     offload: tuple[str, ...] = ()
-    """What the operator has named to be run in threads: `module:Class.method`."""
+    """Targets that the operator wants run in threads: `module:Class.method`."""
 
     def heals(self, title: str) -> bool:
         return self.doctor == "heal" and (not self.cures or title in self.cures)
 
 
 OBSERVES = Care()
-"""Where the operator has said nothing."""
+"""Default, where the operator has said nothing."""
 
 
 class Ground:
@@ -42,7 +42,7 @@ class Ground:
         """The worker class: `gevent` or `eventlet`."""
         self.log = log
         self.connections = connections
-        """Where connections to databases are counted; None: not in this process."""
+        """Counter of database connections. None: they are not counted in this process."""
         self.care = care
         self._said: set[str] = set()
 
@@ -61,11 +61,11 @@ Apply = Callable[[Any, Ground], None]
 
 
 class Cure(Record):
-    """What waits in C is called by a thread (`doctor = heal`), without a change of the application."""
+    """Treatment by threads (`doctor = heal`), which make the calls that wait in C. The application stays as it is."""
 
     apply: Apply
     how: str
-    """What is done, for the log and the documentation: a sentence."""
+    """Sentence for the log and the documentation."""
     imports: tuple[str, ...] = ()
     """The modules in which names are replaced, before others take them; none: those of the record."""
     is_proven: bool = True
@@ -77,7 +77,7 @@ class Hook(Record):
 
     apply: Apply
     how: str
-    """What is done, for the documentation."""
+    """Sentence for the documentation."""
 
 
 class Check(Record):
@@ -132,7 +132,7 @@ class Driver(Record):
 
 
 def blocks(driver: Driver, treatment: Blocks) -> Apply:
-    """What a record of a library that blocks comes to."""
+    """Returns the treatment that warns about a library that blocks."""
     text = line(driver, treatment)
 
     def apply(module: ModuleType, ground: Ground) -> None:
@@ -155,7 +155,7 @@ def line(driver: Driver, treatment: Blocks) -> str:
 
 
 def cures(driver: Driver, cure: Cure) -> Apply:
-    """What a record of a library that is healed comes to."""
+    """Returns the treatment that applies a library's cure."""
 
     def apply(module: ModuleType, ground: Ground) -> None:
         cure.apply(module, ground)

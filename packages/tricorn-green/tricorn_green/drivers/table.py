@@ -1,6 +1,6 @@
-"""What is known of libraries that greenlet workers meet: one record each. docs/GREENLETS.md is rendered from it.
+"""Table of the libraries that greenlet workers meet, one record each. docs/GREENLETS.md is rendered from it.
 
-Of every claim but those of libraries that cannot be had everywhere there is a test: while the library waits another
+Every claim has a test, but for libraries that cannot be had everywhere: while the library waits another
 greenlet gets on, or gets nowhere.
 """
 
@@ -107,4 +107,4 @@ DRIVERS = (
 )
 
 CURABLE = tuple(driver.title for driver in DRIVERS if isinstance(driver.gevent, Blocks) and driver.gevent.cure)
-"""What the setting `cures` may name."""
+"""Names that the setting `cures` may have."""

@@ -51,7 +51,7 @@ Affinity = Literal["any", "object", "process"]
 AFFINITIES: tuple[Affinity, ...] = ("any", "object", "process")
 
 THREADS = 20
-"""Of the pool, where no server says otherwise."""
+"""Threads of the pool without a server."""
 
 LATE_SECONDS = 1.0
 """A wait for a thread that is worth a line in the log."""
@@ -70,11 +70,11 @@ class How(Record):
     owner: Callable[[Sequence[Any]], Any] | None = None
     """The object of a call, from its arguments."""
     name: str = ""
-    """For the log."""
+    """Name in the log."""
 
 
 class Figures(Record):
-    """Of this process."""
+    """Figures of this process."""
 
     threads: int
     busy: int
@@ -89,7 +89,7 @@ class Figures(Record):
 
 
 class _Process:
-    """What this process has. One that is no greenlet worker has no hub."""
+    """State of this process. Only greenlet workers have a hub."""
 
     def __init__(self) -> None:
         self.hub: Hub | None = None
@@ -98,7 +98,7 @@ class _Process:
         self.single: dict[str, Pin] = {}
         """The one thread of all calls of a kind, by name."""
         self.pins: dict[int, Pin | None] = {}
-        """By the identity of the object that a thread belongs to; None: it has none, and never gets one."""
+        """Threads by the identity of their object. None: it has none, and never gets one."""
         self.said = -PAUSE
 
 
@@ -106,7 +106,7 @@ _process = _Process()
 
 
 def settle(alias: str, threads: int, tell: Callable[..., object]) -> None:
-    """In a greenlet worker of this class, on the thread of its hub: calls are made by up to so many threads.
+    """Prepares a greenlet worker of this class, on its hub's thread. Up to so many threads make calls.
 
     `tell` is a logger's `warning`.
     """
@@ -123,12 +123,12 @@ def set_threads(most: int) -> None:
 
 
 def count_on(page: board.Page) -> None:
-    """What threads do from now on is told there."""
+    """Counts what threads do from now on in this page."""
     board.use(page, sum(pool.figures().threads for pool in pools()))
 
 
 def configure(threads: int, page: board.Page) -> None:
-    """In a worker whose calls are awaited."""
+    """Prepares a worker whose calls are awaited."""
     set_threads(threads)
     count_on(page)
 
@@ -220,9 +220,9 @@ def run(how: How, function: Callable[..., Any], args: Sequence[Any], kwargs: dic
 
 
 def run_if_visited(how: How, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """As `run` in a callback of a call of the same object: by the thread that waits. Elsewhere just calls it.
+    """Like `run` in a callback of a call of the same object: by the waiting thread. Elsewhere just calls it.
 
-    For what waits for nothing, and yet has to be called by the thread that calls back.
+    Serves functions that do not wait, and yet have to be called by the thread that calls back.
     """
     hub = _process.hub
     if hub is not None and hub.may_wait():
@@ -238,7 +238,7 @@ def _runs_loop() -> bool:
 
 
 def _line(how: How, args: Sequence[Any]) -> Line | None:
-    """Where the call waits for its turn; None: no thread is left for its object."""
+    """Returns the queue of a call. None: no thread is left for its object."""
     if how.affinity == "process":
         return _process.single.setdefault(how.name, _process.single.get(how.name) or Pin())
     owner = None if how.owner is None else how.owner(args)
@@ -297,7 +297,7 @@ def _unpin(key: int) -> None:
 
 
 def brought(function: AnyFunction) -> AnyFunction:
-    """For a callback that a library calls on the thread it was called on: has the caller call it, and waits."""
+    """Wraps a callback that a library calls on the thread it was called on: the caller calls it, the thread waits."""
     if getattr(function, "__tricorn_brought__", False):
         return function
 
@@ -337,7 +337,7 @@ def _say(text: str, *arguments: object) -> None:
 
 
 def _begin_anew() -> None:
-    """In a forked child: its threads are made when it calls. Pools begin anew by themselves."""
+    """Resets the state in a forked child: its threads are made when it calls. Pools begin anew by themselves."""
     calls.begin_anew()
     _process.pins.clear()
 

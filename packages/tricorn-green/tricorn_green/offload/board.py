@@ -1,4 +1,4 @@
-"""Where a worker says what its threads do: on its page of the scoreboard. Any other process has no such page.
+"""Counters of a worker's threads on its page of the scoreboard. Other processes have no such page.
 
 `page` is asked for at each change, and never kept: a forked child must not write on its parent's.
 """
@@ -47,7 +47,7 @@ def page() -> Page:
 
 
 def use(shown: Page, threads: int) -> None:
-    """What is done from now on stands there; so many threads there are already."""
+    """Writes to this page from now on. `threads`: those that exist already."""
     _pages[-1] = shown
     shown.offload_threads(threads)
 

@@ -27,7 +27,7 @@ from tricorn_green.offload.hubs import Coroutine, Hub, Waits, Wakes
 from tricorn_green.offload.pool import Line
 
 _lock = _thread.RLock()
-"""Of the moments in which a call begins, ends, or is left."""
+"""Guards the moments in which a call begins, ends, or is left."""
 
 _here = _thread._local()
 """On a thread of a pool: the call that it makes."""
@@ -59,7 +59,7 @@ class Visit:
         self._park.acquire()
 
     def run(self) -> None:
-        """By the caller."""
+        """Runs the function. Called by the caller."""
         try:
             self._result = self._function(*self._args, **self._kwargs)
         except BaseException as error:
@@ -76,7 +76,7 @@ class Visit:
         self._wake()
 
     def submit(self, call: Call) -> bool:
-        """By the caller, in the middle of it."""
+        """Submits a call from within it. Called by the caller."""
         self._nested.append(call)
         self._wake()
         return True
@@ -86,7 +86,7 @@ class Visit:
             self._park.release()
 
     def wait(self) -> Any:
-        """By the thread: until the function has returned."""
+        """Waits until the function has returned. Called by the thread."""
         while True:
             self._park.acquire()
             while self._nested:
@@ -188,12 +188,12 @@ class Call:
                 self._visit_elsewhere(message)
 
     def messages(self) -> Iterator[Visit | None]:
-        """What has come, after a wait."""
+        """Returns the messages that have come, after a wait."""
         while self._messages:
             yield self._messages.popleft()
 
     def outcome(self) -> Any:
-        """What the function returned, or raises what it raised, with the traceback of the thread."""
+        """Returns what the function returned, or raises what it raised, with the traceback of the thread."""
         error, self._error = self._error, None
         if error is None:
             return self._result
@@ -204,7 +204,7 @@ class Call:
 
 
 _visiting: dict[int, Visit] = {}
-"""By greenlets, those that run a visit just now."""
+"""Visits that run just now, by greenlet."""
 _lines: dict[int, Line] = {}
 """The lines of the calls that these visits belong to."""
 
@@ -290,7 +290,7 @@ def bring(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def begin_anew() -> None:
-    """In a forked child, which has no threads: nothing is under way."""
+    """Resets the state in a forked child, which has no threads."""
     global _lock  # a thread that is not here may have held it
     _lock = _thread.RLock()
     counts.calls = counts.abandoned = counts.abandoned_ever = 0

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Wakes(Protocol):
-    """What a thread of the pool may do to the hub's."""
+    """Wake-up of the hub by a thread of the pool."""
 
     def wake(self) -> None:
         """The waiter goes on, now or when it waits the next time."""
@@ -33,7 +33,7 @@ class Waits(Wakes, Protocol):
 
 
 class Hub(Protocol):
-    """Of a greenlet worker."""
+    """Hub of a greenlet worker."""
 
     def may_wait(self) -> bool:
         """Whether the caller is a greenlet that can: not the hub itself, and no other thread."""
@@ -45,7 +45,7 @@ class Hub(Protocol):
 
 
 def hub_of(alias: str) -> Hub:
-    """For this thread, on which the hub of the worker class `alias` runs."""
+    """Returns the hub of this thread, which runs that of the worker class `alias`."""
     return Eventlet() if alias == "eventlet" else Gevent()
 
 
@@ -207,7 +207,7 @@ class _EventletWaiter:
 
 
 class Coroutine:
-    """In the thread of an event loop."""
+    """Caller in the thread of an event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

@@ -29,7 +29,7 @@ class Job(Protocol):
 
 
 class Line(Protocol):
-    """Where a call waits for its turn."""
+    """Queue in which calls wait for their turn."""
 
     @property
     def pool(self) -> Pool: ...
@@ -39,7 +39,7 @@ class Line(Protocol):
 
 
 class Figures(Record):
-    """Of one pool, now."""
+    """Figures of one pool."""
 
     size: int
     threads: int
@@ -215,7 +215,7 @@ class Lane:
 
 _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
 _lanes: dict[int, Lane] = {}
-"""Of objects that calls are under way for."""
+"""Lanes of objects with calls under way."""
 _lanes_lock = _thread.RLock()
 
 
@@ -224,7 +224,7 @@ def pools() -> Iterator[Pool]:
 
 
 def begin_anew() -> None:
-    """Where no thread of a pool is at work: in a forked child, or when the process has just been patched."""
+    """Resets the pools. No thread of them may be at work: in a forked child, or right after patching."""
     global _lanes_lock  # a thread that is not here may have held it
     _lanes_lock = _thread.RLock()
     _lanes.clear()

@@ -37,7 +37,7 @@ class Hub(green.Hub):
         self._listeners.clear()
 
     def keep_time(self, clock: LoopClock) -> None:
-        """Of the hubs that have one method to wait by, those of epoll and poll."""
+        """Keeps the loop's time, for hubs that wait by one method: those of epoll and poll."""
         wait = getattr(self._hub, "do_poll", None)
         if wait is not None:
             self._hub.do_poll = clock.around(wait)
@@ -76,7 +76,7 @@ class Hub(green.Hub):
 
 
 class RequestGreenlet(GreenThread):  # type: ignore[misc]
-    """What `eventlet.getcurrent()` returns in a request."""
+    """Greenlet that `eventlet.getcurrent()` returns in a request."""
 
     def __init__(self, parent: Any, run: Callable[[], object]) -> None:
         super().__init__(parent)

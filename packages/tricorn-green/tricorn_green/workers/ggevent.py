@@ -35,7 +35,7 @@ class Hub(green.Hub):
         self._watchers.clear()
 
     def keep_time(self, clock: LoopClock) -> None:
-        """What the hub calls last before it waits, and first when it has. libuv's loop has none of the former."""
+        """Keeps the loop's time by the callbacks before and after each wait. libuv's loop has none before."""
         loop = self._hub.loop
         try:
             before = loop.prepare(ref=False, priority=loop.MINPRI)
@@ -79,7 +79,7 @@ class Hub(green.Hub):
 
 
 class RequestGreenlet(Greenlet):  # type: ignore[misc]
-    """What `gevent.getcurrent()` returns in a request."""
+    """Greenlet that `gevent.getcurrent()` returns in a request."""
 
 
 class GeventWorker(green.GreenWorker):

@@ -1,4 +1,4 @@
-"""What the greenlet workers share: many requests at a time on one thread, each on a greenlet of its own.
+"""Base of the greenlet workers: many requests at a time on one thread, each on a greenlet of its own.
 
 The native side (`crates/tricorn-py/src/green.rs`) begins requests and reuses greenlets. A worker class says how its hub
 watches descriptors, makes and wakes greenlets: that is a `Hub`.
@@ -90,7 +90,7 @@ class Hub(ABC):
 
     @abstractmethod
     def in_child(self) -> None:
-        """In a process that the application forked: the hub gets what it waits with to itself, if it has not."""
+        """Gives the hub of a process that the application forked its own descriptors to wait with."""
 
     @abstractmethod
     def when_ended(self, greenlet: Any, function: Callable[[BaseException | None], object]) -> None:

@@ -1,4 +1,4 @@
-"""What the arbiter writes into shared memory for the admin listener of the workers: the status, and the load."""
+"""Pages that the arbiter writes for the admin listener of the workers: the status, and the load."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class StatusSnapshot(Periodic):
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._published: tuple[object, ...] = ()
-        """What the last text was made of."""
+        """Values of the last text."""
 
     def due(self, state: State, now: float) -> float:
         generation = self._parts.generation

@@ -1,4 +1,4 @@
-"""Where configuration comes from, and what is served."""
+"""Settings of the application, and of the sources of configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done about code that blocks a worker whose requests share a thread."""
+"""Settings of the doctor: diagnosis of code that blocks a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written, and where."""
+"""Settings of the logs."""
 
 from __future__ import annotations
 

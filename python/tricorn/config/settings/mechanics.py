@@ -1,4 +1,4 @@
-"""What the processes are to the operating system."""
+"""Settings of the processes as the operating system sees them."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from tricorn.config.validators import YEAR, Boolean, Bytes, Integer, Seconds, Wo
 AUTO = "auto"
 WORKER_CLASSES = (AUTO, "sync", "gthread", "gevent", "eventlet", "asgi", "tornado", "aiohttp")
 HOSTED = "hosted"
-"""What the log calls a class of the user's that serves connections itself; it is no name to ask for."""
+"""Name in the log of a user's class that serves connections itself. It cannot be asked for."""
 
 
 class Processes(Section):

@@ -1,4 +1,4 @@
-"""What every response carries besides the application's own fields. tricorn's own; the names are uvicorn's."""
+"""Settings of header fields that every response carries beside the application's. The names are uvicorn's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request may look like, and whose word about it is believed."""
+"""Settings of what a request may look like, and of trusted proxies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the server listens."""
+"""Settings of the listeners."""
 
 from __future__ import annotations
 

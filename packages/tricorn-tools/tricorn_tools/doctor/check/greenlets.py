@@ -24,7 +24,7 @@ def examine(scene: Scene) -> Iterator[Finding]:
 
 
 def _said(scene: Scene) -> Iterator[Finding]:
-    """What the server itself says at a start; of libraries that block there is more to say below."""
+    """Yields the warnings of a start. Blocking libraries have findings of their own."""
     known = {
         line(driver, treatment)
         for driver in DRIVERS
