@@ -81,7 +81,7 @@ CARRIED: dict[str, tuple[str, ...]] = {
     "workers/base.py:Worker._run_core": (),  # the core's, below
     "workers/base.py:Worker.notice": (),
     "workers/boot_failure.py:write": ("workers/boot_failure.py:sentence",),
-    "workers/gaiohttp.py:AiohttpWorker._set_up": (),  # aiohttp's own words
+    "workers/aiohttp.py:AiohttpWorker._set_up": (),  # aiohttp's own words
     "tricorn_green/workers/green.py:GreenWorker._refused": ("tricorn_green/database.py:sentence",),
     "tricorn_green/workers/green.py:Notices.debug": (),
     "tricorn_green/workers/green.py:Notices.error": (),

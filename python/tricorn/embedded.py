@@ -37,8 +37,8 @@ from tricorn.gateway import agents, asgi, interfaces, observe_asgi
 from tricorn.gateway.lifespan import Lifespan
 from tricorn.workers import native, watch
 from tricorn.workers.application import Application
+from tricorn.workers.asgi import AsgiWorker
 from tricorn.workers.farewell import Farewell
-from tricorn.workers.gasgi import AsgiWorker
 from tricorn.workers.leaving import LAST_CALL
 
 if TYPE_CHECKING:

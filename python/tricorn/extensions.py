@@ -49,7 +49,7 @@ OWN: dict[str, dict[str, Distribution]] = {
         "top": TOOLS,
     },
     WORKER_CLASSES: {"gevent": GEVENT, "eventlet": EVENTLET},
-    MODULES: {"load": BENCH, "offloading": GREEN, "workers.green": GEVENT, "workers.gwebsocket": GEVENT},
+    MODULES: {"load": BENCH, "offloading": GREEN, "workers.green": GEVENT, "workers.gevent_websocket": GEVENT},
     ADVICE: {"gevent": GEVENT, "eventlet": EVENTLET},
 }
 """Additions of tricorn's own distributions."""

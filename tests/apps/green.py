@@ -45,7 +45,7 @@ made = 0
 
 
 def count_greenlets() -> None:
-    hub = importlib.import_module(f"tricorn_green.workers.g{os.environ['GREEN']}").Hub
+    hub = importlib.import_module(f"tricorn_green.workers.{os.environ['GREEN']}").Hub
     make = hub.new_greenlet
 
     def counted(self: Any, *arguments: Any) -> Any:

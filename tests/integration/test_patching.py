@@ -409,7 +409,7 @@ import pkgutil, importlib, tricorn
 for module in pkgutil.walk_packages(tricorn.__path__, "tricorn."):
     if module.name.startswith("tricorn.compat.gunicorn."):
         continue  # these are imported under another name, and by the user's code
-    if module.name not in ("tricorn.__main__", "tricorn_green.workers.ggevent", "tricorn_green.workers.geventlet"):
+    if module.name not in ("tricorn.__main__", "tricorn_green.workers.gevent", "tricorn_green.workers.eventlet"):
         importlib.import_module(module.name)
 print(patch())
 """

@@ -174,7 +174,7 @@ METRICS = (
     Fault(
         "gevent_tells_its_waits",
         "gevent's hub says when it has waited",
-        "packages/tricorn-green/tricorn_green/workers/ggevent.py",
+        "packages/tricorn-green/tricorn_green/workers/gevent.py",
         "after.start(clock.works)",
         "pass",
         ("tests/integration/test_loop_time.py -k gevent",),

@@ -113,19 +113,19 @@ def test_a_command_whose_distribution_is_missing_says_how_to_get_it(
 @pytest.mark.usefixtures("alone")
 def test_a_class_and_a_module_whose_distribution_is_missing_say_how_to_get_it() -> None:
     with pytest.raises(ConfigError, match=r"GeventWorker' needs .* pip install 'tricorn\[gevent\]'"):
-        registry.choose("gunicorn.workers.ggevent.GeventWorker", 1)
+        registry.choose("gunicorn.workers.gevent.GeventWorker", 1)
     with pytest.raises(ImportError, match=r"tricorn\.offload needs .* pip install tricorn-green"):
         _ = tricorn.offload
 
 
 def test_what_own_distributions_have_is_not_the_applications() -> None:
     from tricorn_green import survey
-    from tricorn_green.workers import ggevent
+    from tricorn_green.workers import gevent
 
     assert is_own(tricorn.__file__)
-    assert is_own(ggevent.__file__)
+    assert is_own(gevent.__file__)
     assert not is_own(__file__)
     assert not any(survey.is_foreign(name) for name in sys.modules if name.partition(".")[0].startswith("tricorn"))
     # No line in the log says that GeventWorker overrides what gunicorn's classes have.
-    assert foreign.overridden(ggevent.GeventWorker) == foreign.overridden(SyncWorker)
-    assert foreign.load(ggevent.GeventWorker) is ggevent.GeventWorker
+    assert foreign.overridden(gevent.GeventWorker) == foreign.overridden(SyncWorker)
+    assert foreign.load(gevent.GeventWorker) is gevent.GeventWorker

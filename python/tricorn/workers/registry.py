@@ -192,15 +192,15 @@ FAMILIES = {
     ),
     "eventlet": Family("", "gunicorn.workers.geventlet.EventletWorker"),
     "asgi": Family(
-        "gasgi:AsgiWorker",
+        "asgi:AsgiWorker",
         "asyncio gunicorn.workers.gasgi.ASGIWorker uvicorn.workers.UvicornWorker uvicorn.workers.UvicornH11Worker "
         "uvicorn_worker.UvicornWorker uvicorn_worker.UvicornH11Worker uvicorn_worker._workers.UvicornWorker "
         "uvicorn_worker._workers.UvicornH11Worker",
         "uvloop",
     ),
-    "tornado": Family("gtornado:TornadoWorker", "gunicorn.workers.gtornado.TornadoWorker"),
+    "tornado": Family("tornado:TornadoWorker", "gunicorn.workers.gtornado.TornadoWorker"),
     "aiohttp": Family(
-        "gaiohttp:AiohttpWorker",
+        "aiohttp:AiohttpWorker",
         "gaiohttp aiohttp.GunicornWebWorker aiohttp.worker.GunicornWebWorker",
         "aiohttp.GunicornUVLoopWebWorker aiohttp.worker.GunicornUVLoopWebWorker",
     ),

@@ -14,8 +14,8 @@ from tricorn.config.resolve import Layer, Raw, resolve
 from tricorn.errors import ConfigError
 from tricorn.workers import foreign, registry
 from tricorn.workers.base import Worker
-from tricorn.workers.guvicorn import UvicornWorker
 from tricorn.workers.sync import SyncWorker
+from tricorn.workers.uvicorn import UvicornWorker
 
 from tests.harness.cases import with_each
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tricorn.compat.absent import refuse
-from tricorn.workers.gaiohttp import AiohttpWorker
+from tricorn.workers.aiohttp import AiohttpWorker
 
 __all__ = ["GunicornUVLoopWebWorker", "GunicornWebWorker"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tricorn.compat.absent import refuse
-from tricorn.workers.guvicorn import UvicornH11Worker, UvicornWorker
+from tricorn.workers.uvicorn import UvicornH11Worker, UvicornWorker
 
 __all__ = ["UvicornH11Worker", "UvicornWorker"]
 

@@ -8,6 +8,6 @@ from tricorn.compat.absent import refuse
 __all__ = ["GeventWebSocketWorker"]
 
 _NAME = "The worker class GeventWebSocketWorker"
-GeventWebSocketWorker = extensions.load(extensions.MODULES, "workers.gwebsocket", _NAME).GeventWebSocketWorker
+GeventWebSocketWorker = extensions.load(extensions.MODULES, "workers.gevent_websocket", _NAME).GeventWebSocketWorker
 
 __getattr__ = refuse(__name__)

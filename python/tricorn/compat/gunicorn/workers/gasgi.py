@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tricorn.compat.absent import refuse
-from tricorn.workers.gasgi import AsgiWorker as ASGIWorker
+from tricorn.workers.asgi import AsgiWorker as ASGIWorker
 
 __all__ = ["ASGIWorker"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tricorn.compat.absent import refuse
-from tricorn.workers.gtornado import TornadoWorker
+from tricorn.workers.tornado import TornadoWorker
 
 __all__ = ["TornadoWorker"]
 

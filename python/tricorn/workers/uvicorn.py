@@ -10,7 +10,7 @@ from tricorn.config.borrowed import UVICORN, names_of
 from tricorn.config.resolve import Raw
 from tricorn.config.unavailable import judge
 from tricorn.errors import ConfigError
-from tricorn.workers.gasgi import AsgiWorker
+from tricorn.workers.asgi import AsgiWorker
 
 
 class UvicornWorker(AsgiWorker):

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from tricorn.errors import ConfigError
-from tricorn_green.workers.ggevent import GeventWorker
+from tricorn_green.workers.gevent import GeventWorker
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
