@@ -23,7 +23,7 @@ pytestmark = pytest.mark.beyond_reference("it has no such function")
 
 
 def wsgi(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-    print("called", environ["PATH_INFO"])
+    print("called", environ["PATH_INFO"], flush=True)
     start_response("200 OK", [])
     return [b"%d" % os.getppid()]
 

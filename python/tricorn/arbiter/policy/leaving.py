@@ -50,7 +50,8 @@ def start_drain_delay(state: State, now: float) -> Decision:
     delay = state.policy.drain_delay
     text = f"Leaving in {delay:g} seconds (drain_delay); until then requests are served, and readiness is denied."
     state = replace(state, drain_at=now + delay)
-    return state, [Log("info", text), Order(tuple(state.workers), not_ready=True), Notify(ServiceState.STOPPING)]
+    # The line says what is so: workers close connections from it on.
+    return state, [Order(tuple(state.workers), not_ready=True), Log("info", text), Notify(ServiceState.STOPPING)]
 
 
 def end_drain_delay(state: State, now: float) -> Decision:
