@@ -33,6 +33,7 @@ COMMANDS = {
     "top": ("tricorn top", "shows a running server, live", "../TOP.md"),
     "doctor": ("tricorn doctor [check | slow | --pid PID]", "says what holds up a server, or would", "../DOCTOR.md"),
     "bench": ("tricorn bench MODULE:APPLICATION", "measures an application under several servers", "../BENCH.md"),
+    "tune": ("tricorn tune MODULE:APPLICATION", "finds worker class, workers and threads by measurement", "../TUNE.md"),
     "load": ("tricorn load URL", "sends load and reports how it was served", "../LOAD.md"),
     "dev-cert": ("tricorn dev-cert [NAME …]", "makes a certificate for development", "../how-to/tls.md#try-it"),
     "exec": (

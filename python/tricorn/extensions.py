@@ -47,6 +47,7 @@ OWN: dict[str, dict[str, Distribution]] = {
         "init": TOOLS,
         "load": BENCH,
         "top": TOOLS,
+        "tune": BENCH,
     },
     WORKER_CLASSES: {"gevent": GEVENT, "eventlet": EVENTLET},
     MODULES: {"load": BENCH, "offloading": GREEN, "workers.green": GEVENT, "workers.gevent_websocket": GEVENT},

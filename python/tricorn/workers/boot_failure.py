@@ -54,7 +54,7 @@ def _command(uri: str) -> str:
     return f" Did you mean the command `tricorn {meant[0]}`?" if meant else ""
 
 
-COMMANDS = ("bench", "ctl", "dev-cert", "doctor", "exec", "init", "load", "top")
+COMMANDS = ("bench", "ctl", "dev-cert", "doctor", "exec", "init", "load", "top", "tune")
 """Commands of `tricorn`. A module of the same name is an application."""
 
 

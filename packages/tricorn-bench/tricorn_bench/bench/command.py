@@ -8,14 +8,14 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from enum import IntEnum
 from pathlib import Path
 
 from tricorn.errors import TricornError
 from tricorn.record import Record, replace
-from tricorn_bench.bench import compare, files, locust_figures, machine, probe, process, resume, servers, swarm
+from tricorn_bench.bench import compare, files, locust_figures, machine, probe, process, resume, servers, session, swarm
 from tricorn_bench.bench import result as results
 from tricorn_bench.bench.budget import Budget
 from tricorn_bench.bench.compare import Condition
@@ -46,7 +46,7 @@ def main(words: Sequence[str], generate: Generator | None = None) -> int:
     arguments = parser().parse_intermixed_args(words)
     left = KEPT.format(arguments.output) if arguments.application and arguments.output else NOTHING_IS_LEFT
     try:
-        with _interruptible():
+        with session.interruptible():
             conditions = [Condition.parse(condition) for condition in arguments.fail_if]
             if arguments.compare:
                 left = INCOMPLETE
@@ -55,8 +55,8 @@ def main(words: Sequence[str], generate: Generator | None = None) -> int:
             if arguments.report:
                 result = results.read(Path(arguments.report))
             elif arguments.application:
-                with _leaving_no_process():
-                    result = _measured(arguments, words, generate or _generator())
+                with session.leaving_no_process():
+                    result = _measured(arguments, words, generate or session.generator())
             else:
                 raise BenchError("Which application is to be measured? tricorn bench MODULE:ATTRIBUTE, or --help.")
             left = INCOMPLETE
@@ -86,48 +86,7 @@ LOCUST_USERS, LOCUST_HATCH = 10, 1.0
 """Users of a locustfile, and the seconds within which they come, if nothing else is said."""
 
 
-def _generator() -> Generator:
-    from tricorn_bench import load
-
-    return load.run
-
-
 # ---- Measuring
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """The first signal ends the block; further ones do not disturb that."""
-    ended = False
-
-    def stop(number: int, _: object) -> None:
-        nonlocal ended
-        if not ended:
-            ended = True
-            raise Interrupted(number)
-
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, stop) for number in numbers}
-    try:
-        yield
-    finally:
-        ended = True
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def _leaving_no_process() -> Iterator[None]:
-    """Whatever ends the block."""
-    process.adopt_orphans()
-    try:
-        yield
-    finally:
-        try:
-            process.end_descendants()
-        except Interrupted:  # by the first signal; there is no second one
-            process.end_descendants()
-            raise
 
 
 def _measured(arguments: argparse.Namespace, words: Sequence[str], generate: Generator) -> Result:
@@ -155,7 +114,7 @@ def _measured(arguments: argparse.Namespace, words: Sequence[str], generate: Gen
         machine.demand_descriptors(most, limit)
         os.sched_setaffinity(0, cores.load)
         possible = [trial for trial in trials if not trial.configuration.why_not]
-        _say(_announcement(arguments, possible, around), stays=True)
+        session.say(_announcement(arguments, possible, around), stays=True)
         bench = Bench(
             application=arguments.application,
             interface=interface,
@@ -164,7 +123,7 @@ def _measured(arguments: argparse.Namespace, words: Sequence[str], generate: Gen
             cores=cores,
             rounds=arguments.rounds,
             generate=generate,
-            say=_say,
+            say=session.say,
             warmup=arguments.warmup,
             port=arguments.port,
             database=database,
@@ -270,7 +229,7 @@ def _swarm(arguments: argparse.Namespace, preset: Preset, cores: Cores) -> Swarm
         arguments.expect_workers,
     )
     if made.master is not None:
-        _say(f"rounds of locust's workers: {made.invitation()}", stays=True)
+        session.say(f"rounds of locust's workers: {made.invitation()}", stays=True)
     return made
 
 
@@ -289,23 +248,9 @@ def _stage(arguments: argparse.Namespace) -> Stage:
 
 
 def _request(arguments: argparse.Namespace) -> Request:
-    body = arguments.data.encode()
-    if arguments.data_file:
-        try:
-            body = Path(arguments.data_file).read_bytes()
-        except OSError as error:
-            raise BenchError(f"The body {arguments.data_file} cannot be read: {error.strerror}.") from None
-    return Request(
-        path=arguments.path,
-        method=arguments.method.upper() if not body or arguments.method != "GET" else "POST",
-        headers=tuple(arguments.header),
-        body=body,
-        keep_alive=not arguments.close,
-        timeout=arguments.timeout,
-        message=arguments.websocket,
-        deflate=arguments.deflate,
-        resume=not arguments.full_handshakes,
-    )
+    made = session.request(arguments)
+    messages = {"message": arguments.websocket, "deflate": arguments.deflate}
+    return replace(made, **messages, resume=not arguments.full_handshakes)
 
 
 def _announcement(arguments: argparse.Namespace, trials: Sequence[Trial], around: float) -> str:
@@ -336,11 +281,6 @@ def _reporting(arguments: argparse.Namespace) -> float:
 
 def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.1f} minutes"
-
-
-def _say(line: str, *, stays: bool = False) -> None:
-    """Shows progress on stderr, apart from the report."""
-    progress.show(sys.stderr, line, stays=stays)
 
 
 # ---- The result

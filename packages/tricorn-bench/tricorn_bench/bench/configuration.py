@@ -59,6 +59,11 @@ class Configuration(Record):
         return int(text) if text and text.isdigit() else 1
 
     @property
+    def threads(self) -> int:
+        text = _value(self.words, ("--threads",))
+        return int(text) if text and text.isdigit() else 1
+
+    @property
     def worker_class(self) -> str | None:
         return _value(self.words, CLASS_FLAGS) if self.kind.classes else None
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from tricorn.record import Record, replace
 from tricorn_bench.bench import proc, split, theory
 from tricorn_bench.bench.budget import Budget
+from tricorn_bench.bench.configuration import Configuration
 from tricorn_bench.bench.database import Watch
 from tricorn_bench.bench.errors import BenchError, DidNotServe
 from tricorn_bench.bench.machine import Cores
@@ -231,19 +232,35 @@ class _Start(Record):
             bench.python, bench.application, ports.served, bench.interface, ports.admin, bench.host, bench.certificate
         )
 
+    def server(self) -> Server:
+        """Returns the server, to be entered."""
+        bench = self.bench
+        return Server(
+            self.command,
+            self.ports.served,
+            cores=bench.cores.server,
+            path=bench.request.path,
+            without=LEFT_OUT,
+            host=bench.host,
+            secure=bench.certificate is not None,
+        )
+
+
+@contextmanager
+def under_load(bench: Bench, one: Configuration, stage: Stage) -> Iterator[Server]:
+    """Serves the configuration under load for the block, for other measurements than rounds. Raises DidNotServe."""
+    trial = Trial(one, (stage,), one.name)
+    start = _Start(bench, trial, _ports(bench, trial), _Progress())
+    with start.server() as server:
+        plan = _plan(bench, stage, server.port, None)
+        with _started(bench.swarm or bench.generate, plan):
+            yield server
+
 
 def _rounds(start: _Start) -> Iterator[Round]:
     """Yields the rounds of the stages that are kept, in order."""
     bench, trial, ports = start.bench, start.trial, start.ports
-    with Server(
-        start.command,
-        ports.served,
-        cores=bench.cores.server,
-        path=bench.request.path,
-        without=LEFT_OUT,
-        host=bench.host,
-        secure=bench.certificate is not None,
-    ) as server:
+    with start.server() as server:
         check(bench, trial.configuration.name, server, start.progress)
         if bench.warmup:
             plan = _plan(bench, Stage(bench.warmup, min(64, trial.stages[0].most_connections)), ports.served, None)
@@ -285,12 +302,13 @@ def _differs(length: int, expected: int) -> bool:
 
 def _plan(bench: Bench, stage: Stage, port: int, capacity: float | None) -> Plan:
     request = bench.request
+    origin = f"{'https' if bench.certificate else 'http'}://{bench.host}:{port}"
     rate = stage.rate
     if stage.share is not None:
         assert capacity is not None
         rate = max(1.0, stage.share * capacity)
     return Plan(
-        targets=(Target(f"{'https' if bench.certificate else 'http'}://{bench.host}:{port}{request.path}"),),
+        targets=tuple(Target(f"{origin}{path}", weight) for path, weight in request.mix or ((request.path, 1.0),)),
         tls=Tls(verify=False, resume=request.resume),
         method=request.method,
         headers=request.headers,

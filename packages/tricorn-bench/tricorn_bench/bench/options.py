@@ -35,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
     what.add_argument("--levels", type=_numbers, metavar="N,N,…", help="instead of the preset's own")
     what.add_argument(
         "--against",
-        type=_words,
+        type=words,
         default=(),
         metavar="SERVER,…",
         help=f"the same under other servers: {', '.join(name for name in SERVERS if name != 'tricorn')}",
@@ -43,7 +43,10 @@ def parser() -> argparse.ArgumentParser:
     what.add_argument("--python", metavar="PATH", help="the interpreter that runs the servers (default: this one)")
     what.add_argument("--port", type=int, help="where servers listen (default: a free one)")
     what.add_argument("--host", default="127.0.0.1", help="the address of this machine that they listen on")
-    _add_request(made.add_argument_group("the request"))
+    request = made.add_argument_group("the request")
+    add_request(request)
+    request.add_argument("--websocket", type=count, default=0, metavar="BYTES", help="messages that come back, instead")
+    request.add_argument("--deflate", action="store_true", help="permessage-deflate for --websocket")
     _add_load(made.add_argument_group("the load"))
     _add_tls(made.add_argument_group("TLS"))
     _add_locust(made.add_argument_group("the load, by locust (tricorn[locust])"))
@@ -66,34 +69,30 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def _add_request(group: argparse._ArgumentGroup) -> None:
+def add_request(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--path", default="/", help="with its query (default: /)")
     group.add_argument("-m", "--method", default="GET")
     group.add_argument("-H", "--header", action="append", default=[], type=_field, metavar="'Name: value'")
     group.add_argument("-d", "--data", default="", help="the body")
     group.add_argument("--data-file", metavar="FILE", help="the body, from a file")
-    group.add_argument("--websocket", type=_count, default=0, metavar="BYTES", help="messages that come back, instead")
-    group.add_argument("--deflate", action="store_true", help="permessage-deflate for --websocket")
     group.add_argument("--close", action="store_true", help="a connection for each request")
-    group.add_argument(
-        "--timeout", type=_positive, default=20.0, metavar="SECONDS", help="of one request (default: 20)"
-    )
+    group.add_argument("--timeout", type=positive, default=20.0, metavar="SECONDS", help="of one request (default: 20)")
 
 
 def _add_load(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("-c", "--connections", type=_count, default=64, help="requests at once (default: 64)")
-    group.add_argument("--rate", type=_positive, help="requests a second, whatever the server does (open model)")
-    group.add_argument("--seconds", "--duration", type=_positive, help="of measured load in a round (default: 3)")
+    group.add_argument("-c", "--connections", type=count, default=64, help="requests at once (default: 64)")
+    group.add_argument("--rate", type=positive, help="requests a second, whatever the server does (open model)")
+    group.add_argument("--seconds", "--duration", type=positive, help="of measured load in a round (default: 3)")
     group.add_argument("--warmup", type=_positive_or_zero, default=1.0, metavar="SECONDS", help="(default: 1)")
-    group.add_argument("--rounds", type=_count, default=3, help="of all configurations (default: 3)")
+    group.add_argument("--rounds", type=count, default=3, help="of all configurations (default: 3)")
     group.add_argument(
         "--budget",
-        type=_positive,
+        type=positive,
         metavar="SECONDS",
         help="of all together: rounds get shorter, 1 s at least (preset classes without --seconds: 150)",
     )
     group.add_argument("--think", type=_range, default=(5.0, 15.0), metavar="LOW,HIGH", help="of users (default: 5,15)")
-    group.add_argument("--hatch", type=_positive, default=10.0, metavar="SECONDS", help="in which all users come")
+    group.add_argument("--hatch", type=positive, default=10.0, metavar="SECONDS", help="in which all users come")
     group.add_argument("--cores", metavar="0,2-3", help="where servers run (default: all but a quarter)")
     group.add_argument("--load-cores", metavar="1", help="where the load generator runs (default: the other ones)")
     group.add_argument(
@@ -109,14 +108,14 @@ def _add_tls(group: argparse._ArgumentGroup) -> None:
 
 def _add_locust(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--locustfile", metavar="FILE", help="its users make the load; --path is asked for before it")
-    group.add_argument("--users", type=_count, metavar="N", help="of the locustfile (default: 10)")
-    group.add_argument("--hatch-rate", type=_positive, metavar="N", help="users that come per second (default: all)")
-    group.add_argument("--locust-processes", type=_count, metavar="N", help="(default: one for each of --load-cores)")
+    group.add_argument("--users", type=count, metavar="N", help="of the locustfile (default: 10)")
+    group.add_argument("--hatch-rate", type=positive, metavar="N", help="users that come per second (default: all)")
+    group.add_argument("--locust-processes", type=count, metavar="N", help="(default: one for each of --load-cores)")
     group.add_argument("--locust-master", metavar="HOST[:PORT]", help="locust's workers come there, of other machines")
-    group.add_argument("--expect-workers", type=_count, metavar="N", help="of them, which are waited for")
+    group.add_argument("--expect-workers", type=count, metavar="N", help="of them, which are waited for")
 
 
-def _words(text: str) -> tuple[str, ...]:
+def words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
@@ -147,7 +146,7 @@ def _range(text: str) -> tuple[float, float]:
     return low, high
 
 
-def _positive(text: str) -> float:
+def positive(text: str) -> float:
     value = _positive_or_zero(text)
     if value == 0:
         raise argparse.ArgumentTypeError("expected a number above 0")
@@ -164,7 +163,7 @@ def _positive_or_zero(text: str) -> float:
     return value
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a whole number from 1 on, and not {text!r}")
     return int(text)

@@ -11,6 +11,8 @@ ROOM = 1_000
 
 class Request(Record):
     path: str = "/"
+    mix: tuple[tuple[str, float], ...] = ()
+    """Paths with their weights, in place of `path`, which is asked for first."""
     method: str = "GET"
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""

@@ -1,4 +1,4 @@
-"""`tricorn bench` and `tricorn load`, interrupted or not."""
+"""`tricorn bench`, `tricorn tune` and `tricorn load`, interrupted or not."""
 
 from __future__ import annotations
 
@@ -21,6 +21,17 @@ def bench(words: Sequence[str]) -> int:
     """Returns the exit status of `tricorn bench`."""
     try:
         from tricorn_bench.bench import command
+
+        return command.main(words)
+    except KeyboardInterrupt:  # before it listened to signals
+        sys.stderr.write("\nStopped by SIGINT: nothing had been started.\n")
+        return 130
+
+
+def tune(words: Sequence[str]) -> int:
+    """Returns the exit status of `tricorn tune`."""
+    try:
+        from tricorn_bench.tune import command
 
         return command.main(words)
     except KeyboardInterrupt:  # before it listened to signals

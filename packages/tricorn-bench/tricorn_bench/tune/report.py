@@ -1,0 +1,221 @@
+"""Formats the answer of `tricorn tune`: one screen for a terminal, and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tricorn.record import Record
+from tricorn_bench.bench.report import layout
+from tricorn_bench.tune import usl
+from tricorn_bench.tune.calibrate import Calibration
+from tricorn_bench.tune.explain import Place
+from tricorn_bench.tune.model import Kind, Limits, Prediction
+from tricorn_bench.tune.verdict import LOADS, Finalist, Target, Verdict, predicted_error, seconds
+
+SCHEMA = "tricorn-tune/1"
+MIB = 2**20
+
+
+class Findings(Record):
+    """Findings so far. An interrupted run has the first parts only."""
+
+    application: str
+    request: str
+    limits: Limits
+    machine: Mapping[str, str]
+    calibration: Calibration | None = None
+    chosen: Sequence[Prediction] = ()
+    places: Sequence[Place] = ()
+    verdict: Verdict | None = None
+    target: Target | None = None
+    notes: Sequence[str] = ()
+
+
+def text(found: Findings) -> str:
+    parts = [_recommendation(found)] if found.verdict is not None else []
+    if found.calibration is not None:
+        parts.append(_costs(found, found.calibration))
+    if found.verdict is not None:
+        parts.append(_measured(found.verdict))
+    elif found.chosen:
+        parts.append(_predicted(found.chosen))
+    parts.append("\n".join(_remarks(found)))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _recommendation(found: Findings) -> str:
+    verdict = found.verdict
+    assert verdict is not None
+    if verdict.refusal:
+        return verdict.refusal
+    best = verdict.best
+    lines = [f"Use: tricorn {found.application} {flags(best)}", "", *(f"    {line}" for line in settings(best)), ""]
+    lines.append(f"Why: {_why(found, best)}")
+    if verdict.today is best:
+        lines.append("It is what you have.")
+    elif verdict.today is not None and verdict.gain is not None:
+        gain = verdict.gain
+        spread = "" if gain.rounds < 2 else f" ({gain.low:.2f} to {gain.high:.2f})"
+        memory = (best.memory - verdict.today.memory) / MIB
+        lines.append(
+            f"Beside {verdict.today.name}: {gain.value:.2f} times the requests/s{spread}, {memory:+,.0f} MiB of memory."
+        )
+    if best.prediction is not None:
+        lines.append(f"Next limit: {best.prediction.limit}.")
+    return "\n".join(lines)
+
+
+def flags(one: Finalist) -> str:
+    """The configuration as flags of the command line."""
+    words = one.name.removeprefix("tricorn ")
+    return words if words.startswith("-") else f"-k {words}"
+
+
+def settings(one: Finalist) -> list[str]:
+    """The configuration as lines of gunicorn.conf.py."""
+    if one.prediction is None:
+        return []
+    configuration = one.prediction.configuration
+    lines = [f'worker_class = "{configuration.worker_class}"', f"workers = {configuration.workers}"]
+    return [*lines, f"threads = {one.prediction.threads}"] if one.prediction.threads > 1 else lines
+
+
+def _why(found: Findings, best: Finalist) -> str:
+    assert found.calibration is not None
+    name = best.prediction.configuration.worker_class if best.prediction is not None else None
+    costs = found.calibration.costs.get(name or "") or min(found.calibration.costs.values(), key=lambda one: one.alone)
+    waits = max(0.0, 1 - costs.cpu / costs.alone)
+    sentence = f"a request takes {seconds(costs.alone)} and waits for {waits:.0%} of it"
+    if found.places:
+        sentence += " (" + ", ".join(f"{place.share:.0%} in {place.name}" for place in found.places) + ")"
+    processors = found.limits.processors
+    what = "one processor is" if processors == 1 else f"{processors:g} processors are"
+    sentence += f"; it costs {seconds(costs.cpu)} of processor time, so {what} busy at "
+    sentence += f"{processors / costs.cpu:,.0f} requests/s"
+    if costs.kind is Kind.LOOP and 1 / costs.rate > 1.5 * costs.cpu:
+        blocked = 1 / costs.rate - costs.cpu
+        sentence += (
+            f"; calls block the event loop for {seconds(blocked)} of each request, which only workers can spread"
+        )
+    return f"{sentence}."
+
+
+def _costs(found: Findings, calibration: Calibration) -> str:
+    header = ("one worker", "alone", "CPU", "at once", "requests/s", "memory", "of it own")
+    rows = [
+        (
+            costs.worker_class,
+            seconds(costs.alone),
+            seconds(costs.cpu),
+            f"{costs.at_once:,}",
+            f"{costs.rate:,.0f}",
+            f"{(costs.base + costs.worker) / MIB:,.0f} MiB",
+            f"{costs.worker / MIB:,.1f} MiB",
+        )
+        for costs in calibration.costs.values()
+    ]
+    absent = [f"{name} was not measured: {why}." for name, why in calibration.absent.items()]
+    return "\n".join([layout.plain(header, rows), *absent])
+
+
+def _predicted(chosen: Sequence[Prediction]) -> str:
+    header = ("predicted", "requests/s", "memory")
+    rows = [(one.configuration.name, f"{one.rate:,.0f}", f"{one.memory / MIB:,.0f} MiB") for one in chosen]
+    return layout.plain(header, rows)
+
+
+def _measured(verdict: Verdict) -> str:
+    header = ("measured", "requests/s", "predicted", *(f"p99 at {load:.0%}" for load in LOADS), "CPU", "memory")
+    rows = []
+    for one in verdict.ranked:
+        error = predicted_error(one)
+        tails = [one.latency(load, "p99") for load in LOADS]
+        rows.append(
+            (
+                one.name,
+                f"{one.rate:,.0f}",
+                "" if error is None or one.prediction is None else f"{one.prediction.rate:,.0f} ({error:+.0%})",
+                *("" if tail is None else seconds(tail) for tail in tails),
+                seconds(one.cpu),
+                f"{one.memory / MIB:,.0f} MiB",
+            )
+        )
+    return layout.plain(header, rows)
+
+
+def _remarks(found: Findings) -> list[str]:
+    remarks = list(found.notes)
+    if found.limits.memory is not None:
+        remarks.append(f"Planned with {found.limits.memory / MIB:,.0f} MiB of memory.")
+    if found.limits.connections is not None:
+        remarks.append(f"Planned with {found.limits.connections} database connections.")
+    remarks.append(f"Measured with {found.request}; other requests may have another best configuration.")
+    return remarks
+
+
+def as_json(found: Findings) -> dict[str, Any]:
+    """The whole answer, `tricorn-tune/1`. Seconds, bytes, requests a second."""
+    verdict = found.verdict
+    return {
+        "schema": SCHEMA,
+        "application": found.application,
+        "request": found.request,
+        "machine": dict(found.machine),
+        "limits": vars(found.limits),
+        "target": None if found.target is None else str(found.target),
+        "costs": {
+            name: dict(vars(one)) for name, one in (found.calibration.costs if found.calibration else {}).items()
+        },
+        "absent": dict(found.calibration.absent) if found.calibration else {},
+        "places": [vars(place) for place in found.places],
+        "predicted": [_prediction(one) for one in found.chosen],
+        "measured": [_finalist(one, found.target) for one in (verdict.ranked if verdict else ())],
+        "recommended": verdict.best.name if verdict and not verdict.refusal else None,
+        "refusal": verdict.refusal or None if verdict else None,
+        "today": verdict.today.name if verdict and verdict.today else None,
+        "gain": vars(verdict.gain) if verdict and verdict.gain else None,
+        "curve": _curve(verdict) if verdict else None,
+        "notes": list(found.notes),
+    }
+
+
+def _prediction(one: Prediction) -> dict[str, Any]:
+    return {
+        "configuration": one.configuration.name,
+        "rate": one.rate,
+        "memory": one.memory,
+        "connections": one.connections,
+        "limit": one.limit,
+    }
+
+
+def _finalist(one: Finalist, target: Target | None) -> dict[str, Any]:
+    return {
+        "configuration": one.name,
+        "rates": one.rates,
+        "rate_within_target": one.rate_within(target),
+        "predicted": None if one.prediction is None else one.prediction.rate,
+        "error": predicted_error(one),
+        "cpu": one.cpu,
+        "memory": one.memory,
+        "failed": one.failed,
+        "latency": {
+            f"{load:g}": {quantile: one.latency(load, quantile) for quantile in ("p50", "p95", "p99")} for load in LOADS
+        },
+    }
+
+
+def _curve(verdict: Verdict) -> dict[str, Any] | None:
+    """Fits the scalability law to the best class. None for fewer than three numbers of workers."""
+    best = verdict.best.prediction
+    if best is None:
+        return None
+    same = [
+        one.prediction
+        for one in verdict.ranked
+        if one.prediction and one.prediction.configuration.worker_class == best.configuration.worker_class
+    ]
+    rates = {one.name: one.rate for one in verdict.ranked}
+    fit = usl.fit([(one.configuration.workers, rates[one.configuration.name]) for one in same])
+    return None if fit is None else dict(vars(fit))

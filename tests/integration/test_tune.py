@@ -1,0 +1,137 @@
+"""`tricorn tune` as a program: recommendations, refusals, and what is left of it: nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tricorn_bench.bench import proc
+
+from tests.harness import Server, until
+
+WAITS = """
+import time
+def app(environ, start_response):
+    time.sleep(0.05)
+    start_response("200 OK", [("Content-Length", "5")])
+    return [b"hello"]
+"""
+FAILS = """
+def app(environ, start_response):
+    start_response("500 Internal Server Error", [("Content-Length", "0")])
+    return []
+"""
+SHARES = """
+import fcntl, time
+def app(environ, start_response):
+    with open(__file__) as lock:  # one request at a time, in all processes
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        time.sleep(0.02)
+    start_response("200 OK", [("Content-Length", "5")])
+    return [b"hello"]
+"""
+QUICK = ("--seconds", "0.5", "--rounds", "1", "--anyway", "--json")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    for name, text in {"waits": WAITS, "fails": FAILS, "shares": SHARES}.items():
+        (folder / f"{name}.py").write_text(text)
+    return folder
+
+
+def started(site: Path, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tricorn", "tune", *words],
+        cwd=site,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def tuned(site: Path, *words: str) -> tuple[int, str, str]:
+    process = started(site, *words)
+    try:
+        out, err = process.communicate(timeout=170)
+    finally:
+        process.kill()
+    return process.returncode, out, err
+
+
+def test_threads_for_what_waits(site: Path) -> None:
+    status, out, err = tuned(site, "waits:app", "sync -w 2", "--classes", "sync,gthread", "--memory", "200M", *QUICK)
+    assert status == 0, err
+    found: dict[str, Any] = json.loads(out)
+    assert found["schema"] == "tricorn-tune/1"
+    assert found["recommended"].startswith("tricorn gthread")
+    assert found["today"] == "tricorn sync -w 2"
+    assert found["gain"]["value"] > 2
+    by_name = {one["configuration"]: one for one in found["measured"]}
+    assert by_name[found["recommended"]]["memory"] < 200 << 20
+    assert all(each in by_name for each in ("tricorn sync -w 2", found["recommended"]))
+
+
+def test_an_application_that_fails(site: Path) -> None:
+    status, out, err = tuned(site, "fails:app", "--classes", "sync", *QUICK)
+    assert (status, out) == (1, "")
+    assert "answers GET / with status 500" in err
+
+
+def test_a_target_below_what_one_request_takes(site: Path) -> None:
+    status, _, err = tuned(site, "waits:app", "--classes", "sync", "--target", "p99 < 5ms", *QUICK)
+    assert status == 1
+    assert "p99 < 5 ms cannot be met: a request takes 5" in err
+
+
+def test_what_all_workers_wait_for(site: Path) -> None:
+    status, out, err = tuned(site, "shares:app", "gthread -w 3 --threads 4", "--classes", "sync,gthread", *QUICK)
+    assert status == 5, err
+    assert "makes no difference" in json.loads(out)["refusal"]
+
+
+def test_another_machine(site: Path) -> None:
+    status, _, err = tuned(site, "waits:app", "--url", "http://shop.example/cart", *QUICK)
+    assert status == 1
+    assert "is not of this machine" in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_leaves_nothing_and_says_what_it_has(site: Path, number: signal.Signals) -> None:
+    process = started(site, "waits:app", "--classes", "sync,gthread", "--seconds", "60", "--anyway")
+    try:
+        until(lambda: len(proc.descendants(process.pid)) > 1, "a server has been started", within=60)
+        left = proc.descendants(process.pid)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 128 + number
+    assert "all servers have been stopped" in err
+    assert "Measured with GET /" in out
+    assert not [pid for pid in left if Path(f"/proc/{pid}").exists() and pid != os.getpid()]
+
+
+def test_a_running_server_is_only_read(tmp_path: Path) -> None:
+    path = tmp_path / "server.ctl"
+    with (
+        Server("gallery:application", worker_class="sync", control_socket=str(path)) as server,
+        server.connect() as wire,
+    ):
+        for _ in range(120):
+            assert wire.get("/").status == 200
+        begun = server.get("/").status
+        done = subprocess.run(
+            [sys.executable, "-m", "tricorn", "tune", "--socket", str(path)], capture_output=True, text=True, timeout=60
+        )
+        assert (begun, done.returncode) == (200, 0), done.stderr
+        assert "sync, 1 workers, 12" in done.stdout
+        assert "Confidence: low" in done.stdout
