@@ -37,7 +37,9 @@ struct Receive {
 impl Awaited for Receive {
     fn poll(&self, py: Python<'_>) -> PyResult<Poll> {
         let call = self.call.bind(py);
-        if call.get().ground().shared.gives_way() {
+        // The departure is told at once: a task that has not heard of it is cancelled after this turn of the loop.
+        let gone = call.get().state().received.gone;
+        if !gone && call.get().ground().shared.gives_way() {
             return Ok(Poll::Turn);
         }
         if let Some(event) = next(call)? {

@@ -311,13 +311,20 @@ fn discard(call: &Bound<'_, Call>, kind: &str, event: &Bound<'_, PyDict>) -> PyR
         "http.response.body" if more => {
             state.response.phase = Phase::Streaming;
             // One that was told, and ends by itself, has its grace; one that only sends has nothing to send to. The first of these
-            // pieces may be all there is, as behind BaseHTTPMiddleware, and another task that is told by `receive` comes behind it.
+            // pieces may be all there is, as behind BaseHTTPMiddleware. It may also come while another task, which was told by
+            // `receive`, cancels this one: anyio does so in a later turn of the loop.
             let goes_on = std::mem::replace(&mut state.departed.is_sending, true);
-            let only_sends = goes_on && !state.departed.is_told && !this.ground().cancels_all();
-            let is_overdue = state.departed.is_overdue || only_sends;
+            let is_overdue = match state.departed.is_told {
+                true => goes_on && state.departed.is_overdue,
+                false => state.departed.is_overdue || goes_on && !this.ground().cancels_all(),
+            };
             drop(state);
             if is_overdue {
                 this.cancel(py)?;
+            }
+            if !goes_on {
+                // Cancelled in a generator it closes that; cancelled in here it would leave it to the garbage collector.
+                return Done::get(py);
             }
         }
         "http.response.body" | "http.response.pathsend" | "http.response.trailers" => {
