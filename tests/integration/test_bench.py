@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,8 @@ from typing import Any
 import pytest
 from tricorn_bench.bench import proc, result
 
-from tests.harness import until, with_each
+from tests.harness import commands, until, with_each
+from tests.harness.commands import ended
 from tests.unit.tricorn_bench.bench.made import a_result
 
 WORKS = """
@@ -56,22 +56,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def started(site: Path, *words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tricorn", "bench", *words],
-        cwd=site,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    try:
-        out, err = process.communicate(timeout=120)
-    finally:
-        process.kill()
-    return process.returncode, out, err
+    return commands.started("bench", site, *words)
 
 
 @pytest.fixture(scope="module")

@@ -113,7 +113,7 @@ def test_a_command_whose_distribution_is_missing_says_how_to_get_it(
 @pytest.mark.usefixtures("alone")
 def test_a_class_and_a_module_whose_distribution_is_missing_say_how_to_get_it() -> None:
     with pytest.raises(ConfigError, match=r"GeventWorker' needs .* pip install 'tricorn\[gevent\]'"):
-        registry.choose("gunicorn.workers.gevent.GeventWorker", 1)
+        registry.choose("gunicorn.workers.ggevent.GeventWorker", 1)
     with pytest.raises(ImportError, match=r"tricorn\.offload needs .* pip install tricorn-green"):
         _ = tricorn.offload
 
