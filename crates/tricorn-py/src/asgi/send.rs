@@ -314,16 +314,18 @@ fn discard(call: &Bound<'_, Call>, kind: &str, event: &Bound<'_, PyDict>) -> PyR
             // pieces may be all there is, as behind BaseHTTPMiddleware. It may also come while another task, which was told by
             // `receive`, cancels this one: anyio does so in a later turn of the loop.
             let goes_on = std::mem::replace(&mut state.departed.is_sending, true);
-            let is_overdue = match state.departed.is_told {
-                true => goes_on && state.departed.is_overdue,
-                false => state.departed.is_overdue || goes_on && !this.ground().cancels_all(),
+            let cancels = if state.departed.is_told {
+                goes_on && state.departed.is_overdue
+            } else {
+                state.departed.is_overdue || goes_on && !this.ground().cancels_all()
             };
             drop(state);
-            if is_overdue {
+            if cancels {
                 this.cancel(py)?;
             }
             if !goes_on {
-                // Cancelled in a generator it closes that; cancelled in here it would leave it to the garbage collector.
+                // A task that is cancelled while it waits in its generator closes the generator. Cancelled while it waits in here,
+                // it leaves that to the garbage collector.
                 return Done::get(py);
             }
         }

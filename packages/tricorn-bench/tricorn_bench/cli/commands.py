@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 
 def load(words: Sequence[str]) -> int:
@@ -19,21 +20,18 @@ def load(words: Sequence[str]) -> int:
 
 def bench(words: Sequence[str]) -> int:
     """Returns the exit status of `tricorn bench`."""
-    try:
-        from tricorn_bench.bench import command
-
-        return command.main(words)
-    except KeyboardInterrupt:  # before it listened to signals
-        sys.stderr.write("\nStopped by SIGINT: nothing had been started.\n")
-        return 130
+    return _measure("tricorn_bench.bench.command", words)
 
 
 def tune(words: Sequence[str]) -> int:
     """Returns the exit status of `tricorn tune`."""
-    try:
-        from tricorn_bench.tune import command
+    return _measure("tricorn_bench.tune.command", words)
 
-        return command.main(words)
-    except KeyboardInterrupt:  # before it listened to signals
+
+def _measure(module: str, words: Sequence[str]) -> int:
+    try:
+        status: int = import_module(module).main(words)
+    except KeyboardInterrupt:  # before the command listened to signals
         sys.stderr.write("\nStopped by SIGINT: nothing had been started.\n")
         return 130
+    return status

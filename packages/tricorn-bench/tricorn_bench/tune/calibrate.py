@@ -23,25 +23,23 @@ ALONE, SATURATED = 1.0, 2.0
 class Calibration(Record):
     costs: Mapping[str, Costs]
     """Costs by worker class."""
-    rounds: Mapping[str, Round]
-    """The rounds under load, by worker class."""
     absent: Mapping[str, str]
-    """The reasons why a class was not measured."""
+    """Reasons why a configuration was not measured, by its name."""
 
 
 def calibrate(bench: Bench, classes: Sequence[Configuration]) -> Calibration:
     """Raises BenchError if the application fails, or no class can run it."""
     once = replace(bench, rounds=1)
     first = Stage(seconds=ALONE, connections=1, at=1.0)
-    alone = _by_class(measure(once, [Trial(one, (first,), one.name) for one in classes]))
+    by_itself = measure(once, [Trial(one, (first,), one.name) for one in classes])
+    alone = _by_class(by_itself)
     trials = [_under_load(one, alone[one.worker_class]) for one in classes if one.worker_class in alone]
     found = measure(once, trials)
     under_load = _by_class(found)
     costs = {name: _costs(name, alone[name], under_load[name]) for name in under_load}
     if not costs:
         raise BenchError(f"No class could be measured under load: {'; '.join(found.absent.values())}")
-    absent = {one.worker_class or one.name: one.why_not for one in classes if one.why_not}
-    return Calibration(costs, under_load, absent)
+    return Calibration(costs, {**by_itself.absent, **found.absent})
 
 
 def at_once(worker_class: str, alone: float, cpu: float) -> int:

@@ -130,7 +130,10 @@ def main(words: Sequence[str], generate: Generator | None = None) -> int:
 def _print(found: Findings, arguments: argparse.Namespace) -> None:
     answer = json.dumps(as_json(found), indent=1)
     if arguments.output:
-        Path(arguments.output).write_text(answer + "\n")
+        try:
+            Path(arguments.output).write_text(answer + "\n")
+        except OSError as error:
+            sys.stderr.write(f"\n{arguments.output} cannot be written: {error.strerror}.\n")
     progress.clear(sys.stderr)
     print(answer if arguments.json else text(found))
 
@@ -257,7 +260,8 @@ def _request(arguments: argparse.Namespace) -> Request:
         parts = urlsplit(arguments.url)
         request = replace(request, path=f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}")
     if arguments.replay:
-        return replace(request, mix=mix_of(Path(arguments.replay)))
+        mix = mix_of(Path(arguments.replay))
+        return replace(request, path=mix[0][0], mix=mix)
     return request
 
 

@@ -95,9 +95,7 @@ def _why(found: Findings, best: Finalist) -> str:
     sentence += f"{processors / costs.cpu:,.0f} requests/s"
     if costs.kind is Kind.LOOP and 1 / costs.rate > 1.5 * costs.cpu:
         blocked = 1 / costs.rate - costs.cpu
-        sentence += (
-            f"; calls block the event loop for {seconds(blocked)} of each request, which only workers can spread"
-        )
+        sentence += f"; calls block the event loop for {seconds(blocked)} of each request: more workers spread that"
     return f"{sentence}."
 
 

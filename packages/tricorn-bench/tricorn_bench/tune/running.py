@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from tricorn.record import Record
 from tricorn_bench.bench import proc
 from tricorn_bench.bench.errors import BenchError
-from tricorn_bench.tune.model import GIL_BOUND, KINDS, Costs, Kind, Limits, Prediction, predict, worker_rate
+from tricorn_bench.tune.model import GIL_BOUND, KINDS, THREADS, Costs, Kind, Limits, Prediction, predict, worker_rate
 
 LEAST_REQUESTS = 100
 SURE, FAIRLY = 10_000, 1_000
@@ -32,7 +32,7 @@ class Observed(Record):
     threads: int
     seconds: float
     requests: int
-    busiest: float
+    rate: float
     """Requests a second, averaged since the start of the server."""
     spent: float
     """Seconds that a request spent in the application."""
@@ -80,7 +80,7 @@ def observe(control: Control) -> Observed:
         threads=max((int(row["threads"]) for row in serving), default=1),
         seconds=float(stats["uptime"]),
         requests=requests,
-        busiest=requests / max(1e-9, float(stats["uptime"])),
+        rate=requests / max(1e-9, float(stats["uptime"])),
         spent=spent,
         cpu=figures["cpu_nanoseconds"] / 1e9 / requests,
         blocked=figures[blocked] / 1e9 / requests,
@@ -110,7 +110,7 @@ def costs(seen: Observed) -> dict[str, Costs]:
     if KINDS[seen.worker_class] is Kind.LOOP:
         rates = {seen.worker_class: (1 / (seen.cpu + seen.blocked), slots)}
     else:
-        rates["gthread"] = (1 / seen.cpu, min(128, slots))
+        rates["gthread"] = (1 / seen.cpu, min(THREADS[-1], slots))
     return {
         name: Costs(name, alone, seen.cpu, rate, slots, base, seen.worker, seen.connections)
         for name, (rate, slots) in rates.items()
@@ -125,9 +125,9 @@ def current(seen: Observed, limits: Limits) -> Prediction:
 def advice(seen: Observed, limits: Limits) -> list[str]:
     """Returns sentences for the operator: how far the server is from its limit, and what to change."""
     now = current(seen, limits)
-    used = seen.busiest / now.rate
+    used = seen.rate / now.rate
     found = [
-        f"It has served {seen.busiest:,.1f} requests/s on average, {used:.0%} of the {now.rate:,.0f} that this "
+        f"It has served {seen.rate:,.1f} requests/s on average, {used:.0%} of the {now.rate:,.0f} that this "
         f"configuration is expected to reach; {now.limit}."
     ]
     known = costs(seen)
@@ -138,7 +138,7 @@ def advice(seen: Observed, limits: Limits) -> list[str]:
                 "`tricorn doctor` names them. Until they are gone, more workers help, and more requests at once do not."
             )
         case Kind.ONE if seen.spent > 4 * seen.cpu:
-            threads = next((n for n in (2, 4, 8, 16, 32, 64, 128) if n >= seen.spent / seen.cpu), 128)
+            threads = next((n for n in THREADS if n >= seen.spent / seen.cpu), THREADS[-1])
             other = predict(known["gthread"], limits, min(seen.workers, math.ceil(limits.processors)), threads)
             found.append(
                 f"A request waits for {1 - seen.cpu / seen.spent:.0%} of its time. {other.configuration.name} is "
@@ -149,7 +149,7 @@ def advice(seen: Observed, limits: Limits) -> list[str]:
             found.append("The processors are the limit: more workers or threads do not help.")
     if used > BUSY:
         one = known[seen.worker_class]
-        wanted = math.ceil(seen.busiest / BUSY / worker_rate(one, seen.threads))
-        if wanted > seen.workers and seen.busiest / BUSY <= limits.processors / seen.cpu:
+        wanted = math.ceil(seen.rate / BUSY / worker_rate(one, seen.threads))
+        if wanted > seen.workers and seen.rate / BUSY <= limits.processors / seen.cpu:
             found.append(f"-w {wanted} would leave {1 - BUSY:.0%} of the limit free.")
     return found

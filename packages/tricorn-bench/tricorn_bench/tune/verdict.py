@@ -129,7 +129,10 @@ def judge(finalists: Sequence[Finalist], today: str, target: Target | None, proc
 def _refusal(ranked: Sequence[Finalist], best: Finalist, target: Target | None, processors: float) -> str:
     if target is not None and not best.rate_within(target):
         found = best.latency(LOADS[0], target.quantile)
-        assert found is not None
+        if found is None:
+            return (
+                f"No configuration meets {target}, and {best.name} did not answer at {LOADS[0]:.0%} of its own limit."
+            )
         return (
             f"No configuration meets {target}: the best one, {best.name}, has {target.quantile} = {seconds(found)} at "
             f"{LOADS[0]:.0%} of its own limit. The application itself has to get faster, or the target higher."

@@ -38,7 +38,7 @@ class Server:
 
 def test_what_a_server_says_of_itself() -> None:
     seen = running.observe(Server("sync", 5_000))
-    assert (seen.workers, seen.requests, seen.busiest) == (4, 5_000, pytest.approx(50.0))
+    assert (seen.workers, seen.requests, seen.rate) == (4, 5_000, pytest.approx(50.0))
     assert (seen.spent, seen.cpu) == (pytest.approx(0.05), pytest.approx(0.002))
     assert seen.connections == 3
     assert seen.confidence == "fair"
@@ -62,7 +62,7 @@ def observed(**changes: Any) -> Observed:
         "threads": 1,
         "seconds": 100.0,
         "requests": 20_000,
-        "busiest": 70.0,
+        "rate": 70.0,
         "spent": 0.05,
         "cpu": 0.002,
         "blocked": 0.048,
@@ -85,8 +85,8 @@ class TestAdvice:
         assert "block the event loop for 10 ms of each request" in text
 
     def test_busy_processors(self) -> None:
-        text = " ".join(running.advice(observed(spent=0.01, cpu=0.01, blocked=0.0, busiest=100), Limits(4.0)))
+        text = " ".join(running.advice(observed(spent=0.01, cpu=0.01, blocked=0.0, rate=100), Limits(4.0)))
         assert "The processors are the limit" in text
 
     def test_an_idle_server_needs_nothing(self) -> None:
-        assert len(running.advice(observed(spent=0.004, busiest=1.0), Limits(4.0))) == 1
+        assert len(running.advice(observed(spent=0.004, rate=1.0), Limits(4.0))) == 1
