@@ -251,7 +251,7 @@ bench: build .venvs/bench/.setup ## What a request costs beside the peers (BENCH
 	@$(BIN)/python -m benches.cases $(BENCH_ARGS)
 
 .PHONY: bench-classic
-bench-classic: build .venvs/bench/.setup ## The classical measurements, and docs/PERFORMANCE.md; 2 to 3 hours (BENCH_ARGS="--quick": 15 minutes)
+bench-classic: build .venvs/bench/.setup ## The classical measurements, and docs/how-it-works/performance.md; 2 to 3 hours (BENCH_ARGS="--quick": 15 minutes)
 	@$(BIN)/python -m benches.classic $(BENCH_ARGS)
 	@$(BIN)/python scripts/render_performance.py
 

@@ -9,6 +9,7 @@ writes dist/docs. A warning, such as one about a link or an anchor that leads no
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -26,11 +27,26 @@ ELSEWHERE = {
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "SECURITY.md": "project/security-policy.md",
-    "tests/README.md": "project/tests.md",
-    "benches/README.md": "project/benches.md",
-    "benches/runs/README.md": "project/runs.md",
 }
 """Pages of the site by their path in the repository, if there is such a file; those of docs/ keep their names."""
+
+NOT_ON_THE_SITE = ("docs/internals/", "docs/redirects.txt")
+"""Pages for contributors, who read them in the repository, and files that build the site."""
+
+REDIRECT = """\
+<!doctype html>
+<meta charset="utf-8">
+<title>Moved</title>
+<meta name="robots" content="noindex">
+<link rel="canonical" href="{target}">
+<meta http-equiv="refresh" content="1; url={target}">
+<script>
+const moved = {anchors};
+location.replace(moved[location.hash.slice(1)] ?? "{target}" + location.hash);
+</script>
+<p>This page is now <a href="{target}">here</a>.
+"""
+"""Page at an address of an earlier version. Only a script sees the anchor of the address."""
 
 LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
@@ -45,6 +61,7 @@ def main() -> int:
     status = subprocess.run([*command, str(SOURCE), str(SITE)], env=environment).returncode
     if status == 0:
         print(f"{SITE.relative_to(ROOT)}/index.html: {len(list(SITE.rglob('*.html')))} pages")
+        write_redirects((ROOT / "docs/redirects.txt").read_text(), SITE)
     return status
 
 
@@ -58,6 +75,7 @@ def pages(root: Path) -> dict[str, str]:
     """Every file of the site: its path in the repository, and its path in the site's sources."""
     docs = [path for path in sorted((root / "docs").rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
     own = {path.relative_to(root).as_posix(): path.relative_to(root / "docs").as_posix() for path in docs}
+    own = {name: place for name, place in own.items() if not name.startswith(NOT_ON_THE_SITE)}
     return own | {name: place for name, place in ELSEWHERE.items() if (root / name).exists()}
 
 
@@ -71,6 +89,27 @@ def stage(root: Path, target: Path) -> None:
             path.write_text(moved((root / name).read_text(), name, found))
         else:
             shutil.copy(root / name, path)
+
+
+def write_redirects(table: str, site: Path) -> None:
+    """Writes a page for each address of an earlier version. A line of the table: OLD[#ANCHOR] NEW[#ANCHOR]."""
+    rows = [line.split() for line in table.splitlines() if line and not line.startswith("#")]
+    goals: dict[str, str] = {}
+    anchors: dict[str, dict[str, str]] = {}
+    for old, new in rows:
+        page, _, anchor = old.partition("#")
+        goal, hash_, there = new.partition("#")
+        if not (site / f"{goal}.html").is_file():
+            raise SystemExit(f"docs/redirects.txt: there is no page {goal}")
+        target = f"{os.path.relpath(f'{goal}.html', PurePosixPath(page).parent)}{hash_}{there}"
+        if anchor:
+            anchors.setdefault(page, {})[anchor] = target
+        else:
+            goals[page] = target
+    for page, target in goals.items():
+        path = site / f"{page}.html"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(REDIRECT.format(target=target, anchors=json.dumps(anchors.get(page, {}))))
 
 
 def moved(text: str, name: str, found: dict[str, str]) -> str:

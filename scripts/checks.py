@@ -54,22 +54,30 @@ LINT = [
     Check(
         "settings",
         [PYTHON, "scripts/render_settings.py", "--check"],
-        "docs/settings.md and docs/FLAGS.md say what the records say",
+        "docs/reference/settings.md and docs/migrate/flags.md say what the records say",
     ),
     Check(
         "completions",
         [PYTHON, "scripts/render_completions.py", "--check"],
         "completions of shells have what the records say",
     ),
-    Check("drivers", [PYTHON, "scripts/render_drivers.py", "--check"], "docs/GREENLETS.md says what the records say"),
-    Check("metrics", [PYTHON, "scripts/render_metrics.py", "--check"], "docs/OPERATIONS.md says what the records say"),
+    Check(
+        "drivers",
+        [PYTHON, "scripts/render_drivers.py", "--check"],
+        "docs/how-it-works/greenlets.md says what the records say",
+    ),
+    Check(
+        "metrics",
+        [PYTHON, "scripts/render_metrics.py", "--check"],
+        "docs/guides/operations.md says what the records say",
+    ),
     Check(
         "performance",
         [PYTHON, "scripts/render_performance.py", "--check"],
-        "docs/PERFORMANCE.md is what the newest classical run has",
+        "docs/how-it-works/performance.md is what the newest classical run has",
     ),
     Check(
-        "fleet", [PYTHON, "scripts/render_fleet.py", "--check"], "docs/explanation has what the newest simulation says"
+        "fleet", [PYTHON, "scripts/render_fleet.py", "--check"], "docs/how-it-works has what the newest simulation says"
     ),
     Check("runs", [PYTHON, "scripts/render_runs.py", "--check"], "benches/runs/README.md has every run that is kept"),
     Check(

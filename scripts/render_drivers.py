@@ -1,4 +1,4 @@
-"""Renders the table in docs/GREENLETS.md from the records in packages/tricorn-green/tricorn_green/drivers/table.py.
+"""Renders the table of drivers in docs/how-it-works/greenlets.md from tricorn_green/drivers/table.py.
 
 python scripts/render_drivers.py           writes it
 python scripts/render_drivers.py --check   fails if it is not what the records say
@@ -62,7 +62,7 @@ def text(treatment: Treatment) -> str:
 if __name__ == "__main__":
     sys.exit(
         rendered.main(
-            "docs/GREENLETS.md",
+            "docs/how-it-works/greenlets.md",
             "scripts/render_drivers.py",
             "packages/tricorn-green/tricorn_green/drivers/table.py",
             render(),

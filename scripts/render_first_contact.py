@@ -1,4 +1,4 @@
-"""Runs mistakes of a first day under tricorn and its peers, and renders docs/FIRST_CONTACT.md from what they print.
+"""Runs mistakes of a first day under tricorn and its peers, and renders docs/internals/first-contact.md.
 
     python scripts/render_first_contact.py [--peers .venvs/bench]
 
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = "docs/FIRST_CONTACT.md"
+PAGE = "docs/internals/first-contact.md"
 LONGEST = 25.0
 """Seconds after which a server is interrupted."""
 SETTLED = 1.0

@@ -1,4 +1,4 @@
-"""Renders the tables of the simulated fleet on two pages of docs/explanation, from the newest run of benches.fleet.
+"""Renders the tables of the simulated fleet on two pages of docs/how-it-works, from the newest run of benches.fleet.
 
 python scripts/render_fleet.py           writes them
 python scripts/render_fleet.py --check   fails if they are not what the newest run has
@@ -16,8 +16,8 @@ from benches.fleet import tables
 from scripts import rendered
 
 RUNS = rendered.ROOT / "benches" / "runs"
-QUEUE = "docs/explanation/the-queue-inside-the-host.md"
-METRIC = "docs/explanation/which-metric-to-scale-on.md"
+QUEUE = "docs/how-it-works/the-queue-inside-the-host.md"
+METRIC = "docs/how-it-works/which-metric-to-scale-on.md"
 
 
 def newest() -> Path:

@@ -1,4 +1,4 @@
-"""Renders the table of metrics in docs/OPERATIONS.md from the records in crates/tricorn-io/src/metrics/families.rs.
+"""Renders the table of metrics in docs/guides/operations.md from crates/tricorn-io/src/metrics/families.rs.
 
 python scripts/render_metrics.py           writes it
 python scripts/render_metrics.py --check   fails if it is not what the records say
@@ -28,6 +28,9 @@ def render() -> str:
 if __name__ == "__main__":
     sys.exit(
         rendered.main(
-            "docs/OPERATIONS.md", "scripts/render_metrics.py", "crates/tricorn-io/src/metrics/families.rs", render()
+            "docs/guides/operations.md",
+            "scripts/render_metrics.py",
+            "crates/tricorn-io/src/metrics/families.rs",
+            render(),
         )
     )

@@ -1,4 +1,4 @@
-"""Renders the classical measurements in docs/PERFORMANCE.md from the newest run of benches.classic.
+"""Renders the classical measurements in docs/how-it-works/performance.md from the newest run of benches.classic.
 
 python scripts/render_performance.py           writes it
 python scripts/render_performance.py --check   fails if it is not what the newest run has
@@ -43,16 +43,16 @@ def render(run: Path | None) -> str:
     for line, result in found.items():
         parts += [f"### {line.question}", "", _table(line.name, result), ""]
         if result["axis"] == "workers":
-            parts += [f"![Throughput over workers](../benches/runs/{run.name}/{line.name}/charts/rate.svg)", ""]
+            parts += [f"![Throughput over workers](../../benches/runs/{run.name}/{line.name}/charts/rate.svg)", ""]
         parts += [f"* {_short(remark)}" for remark in text.remarks(result)]
-        parts += [f"* Load: {result['load']} [Raw data](../benches/runs/{run.name}/{line.name}/result.json).", ""]
+        parts += [f"* Load: {result['load']} [Raw data](../../benches/runs/{run.name}/{line.name}/result.json).", ""]
     return "\n".join(parts).rstrip() + "\n"
 
 
 def _machine(run: Path, result: Result) -> Iterator[str]:
     machine = ", ".join(f"{key} {value}" for key, value in result["machine"].items())
     versions = {one["server"]: one["version"] for one in result["configurations"] if one["version"]}
-    yield f"Measured {result['made'].split()[0]} ([{run.name}](../benches/runs/{run.name})). The machine: {machine}."
+    yield f"Measured {result['made'].split()[0]} ([{run.name}](../../benches/runs/{run.name})). The machine: {machine}."
     yield f"Servers: {', '.join(f'{server} {version}' for server, version in versions.items())}."
 
 
@@ -95,6 +95,9 @@ def _short(name: str) -> str:
 if __name__ == "__main__":
     sys.exit(
         rendered.main(
-            "docs/PERFORMANCE.md", "scripts/render_performance.py", "the newest classical run", render(newest(RUNS))
+            "docs/how-it-works/performance.md",
+            "scripts/render_performance.py",
+            "the newest classical run",
+            render(newest(RUNS)),
         )
     )

@@ -29,22 +29,26 @@ MARK = "<!-- Rendered by scripts/render_reference.py: change that, or the record
 
 COMMANDS = {
     "": ("tricorn [OPTIONS] [MODULE:APPLICATION]", "serves an application", "#flags"),
-    "ctl": ("tricorn ctl [WORD …]", "asks and tells a running server", "../CONTROL.md"),
-    "top": ("tricorn top", "shows a running server, live", "../TOP.md"),
-    "doctor": ("tricorn doctor [check | slow | --pid PID]", "says what holds up a server, or would", "../DOCTOR.md"),
-    "bench": ("tricorn bench MODULE:APPLICATION", "measures an application under several servers", "../BENCH.md"),
-    "tune": ("tricorn tune MODULE:APPLICATION", "finds worker class, workers and threads by measurement", "../TUNE.md"),
-    "load": ("tricorn load URL", "sends load and reports how it was served", "../LOAD.md"),
-    "dev-cert": ("tricorn dev-cert [NAME …]", "makes a certificate for development", "../how-to/tls.md#try-it"),
+    "ctl": ("tricorn ctl [WORD …]", "asks and tells a running server", "../diagnose/ctl.md"),
+    "top": ("tricorn top", "shows a running server, live", "../diagnose/top.md"),
+    "doctor": (
+        "tricorn doctor [check | slow | --pid PID]",
+        "says what holds up a server, or would",
+        "../diagnose/doctor.md",
+    ),
+    "bench": ("tricorn bench MODULE:APPLICATION", "measures an application under several servers", "bench.md"),
+    "tune": ("tricorn tune MODULE:APPLICATION", "finds worker class, workers and threads by measurement", "tune.md"),
+    "load": ("tricorn load URL", "sends load and reports how it was served", "load.md"),
+    "dev-cert": ("tricorn dev-cert [NAME …]", "makes a certificate for development", "../guides/tls.md#try-it"),
     "exec": (
         "tricorn exec COMMAND …",
         "runs a program in which gunicorn is tricorn",
-        "../OPERATIONS.md#programs-that-start-gunicorn",
+        "../guides/operations.md#programs-that-start-gunicorn",
     ),
     "init": (
         "tricorn init KIND [MODULE:APPLICATION]",
         "prints files for systemd, Docker, nginx and others",
-        "../INIT.md",
+        "init.md",
     ),
 }
 """By the first argument: usage, purpose, and the page that tells more."""
@@ -142,7 +146,7 @@ def _table(head: str, rows: Iterator[str]) -> str:
 
 
 def _setting(name: str) -> str:
-    return f"[`{name}`](../settings.md#{name})"
+    return f"[`{name}`](settings.md#{name})"
 
 
 def command_line() -> str:
@@ -155,8 +159,8 @@ def command_line() -> str:
         "## Flags\n",
         "A flag sets a setting, whose page has its values, default and meaning. Flags of uvicorn, hypercorn and "
         "granian are\n"
-        "[aliases](../FLAGS.md). `--name VALUE` and `--name=VALUE` are the same.\n"
-        "[Parts](../settings.md#parts-of-other-settings) of settings have flags, too, by their names. `-h` shows "
+        "[aliases](../migrate/flags.md). `--name VALUE` and `--name=VALUE` are the same.\n"
+        "[Parts](settings.md#parts-of-other-settings) of settings have flags, too, by their names. `-h` shows "
         "twelve\n"
         "of these flags, `--help` those that people set, `--help-all` all.\n",
     ]
@@ -179,19 +183,19 @@ def environment() -> str:
     )
     others = (
         ("TRICORN_CMD_ARGS, GUNICORN_CMD_ARGS", "flags, as on the command line; the first is stronger"),
-        ("UVICORN_…, GRANIAN_…", "[flags of these servers](../FLAGS.md#variables)"),
+        ("UVICORN_…, GRANIAN_…", "[flags of these servers](../migrate/flags.md#variables)"),
         ("TRICORN_WORKER", "set in a worker: the number of its slot, from 1 on"),
         (
             "PROMETHEUS_MULTIPROC_DIR",
-            "the directory of the application's own metrics ([`metrics_app`](../OPERATIONS.md#metrics))",
+            "the directory of the application's own metrics ([`metrics_app`](../guides/operations.md#metrics))",
         ),
         ("NOTIFY_SOCKET, WATCHDOG_USEC, LISTEN_FDS", "systemd's: readiness, watchdog, sockets"),
-        ("RUNTIME_DIRECTORY, XDG_RUNTIME_DIR, TMPDIR", "where the [control socket](../CONTROL.md#where-it-is) is"),
+        ("RUNTIME_DIRECTORY, XDG_RUNTIME_DIR, TMPDIR", "where the [control socket](../diagnose/ctl.md#where-it-is) is"),
     )
     return _page(
         "Environment variables",
         "Each setting has a variable: its name in capitals behind `TRICORN_`. Where a second name is given, platforms\n"
-        "set that one, and it is weaker than everything else. [What is stronger than what](../settings.md). An empty\n"
+        "set that one, and it is weaker than everything else. [What is stronger than what](settings.md). An empty\n"
         "variable counts as not set. `tricorn --print-config` shows where each value comes from.\n",
         "## Other variables\n",
         _table(
@@ -209,7 +213,7 @@ def hooks() -> str:
     if missing := sorted(set(found) - told):
         raise SystemExit(f"scripts/render_reference.py: HOOKS says nothing of {', '.join(missing)}")
     rows = (
-        f"| {number} | [`{name}`](../settings.md#{name})`({_arguments(found[name])})` | {process} | {moment} |"
+        f"| {number} | [`{name}`](settings.md#{name})`({_arguments(found[name])})` | {process} | {moment} |"
         for number, (name, process, moment) in enumerate(HOOKS, 1)
     )
     return _page(
@@ -218,7 +222,7 @@ def hooks() -> str:
         "order in which\n"
         "hooks are called in the life of a server, and the process in which each runs. [A configuration that "
         "prints this\n"
-        "order](../how-to/watch-the-hooks.md) can be tried out.\n",
+        "order](../guides/watch-the-hooks.md) can be tried out.\n",
         _table("| | Hook | Process | Moment |", rows),
         "An exception in a hook of the arbiter before a worker has served ends the start with status 1 or 3. "
         "Later it is\n"
@@ -251,7 +255,7 @@ def hooks() -> str:
         "`req` has `method`, `uri`, `path`, `query`, `headers`, `version` and `remote_addr`; `resp` has `status`,\n"
         "`status_code`, `headers` and `sent`. `environ` is the WSGI environ, or for ASGI what an access log "
         "needs of it.\n"
-        "[More about the number of a worker](../OPERATIONS.md#hooks-and-the-number-of-a-worker).\n",
+        "[More about the number of a worker](../guides/operations.md#hooks-and-the-number-of-a-worker).\n",
     )
 
 
@@ -267,7 +271,7 @@ def signal_page() -> str:
         "Signals",
         "`kill -HUP PID`, with the pid of the arbiter: the log has it behind *Listening at*, and `pidfile` "
         "writes it to a file.\n"
-        "[`tricorn ctl`](../CONTROL.md) does the same and says how it ended.\n",
+        "[`tricorn ctl`](../diagnose/ctl.md) does the same and says how it ended.\n",
         _table("| Signal | To the arbiter | To a worker |", (f"| `{a}` | {b} | {c} |" for a, b, c in SIGNALS)),
         "Other signals do what they do to any process. Signals that come in a burst are handled one after another.\n",
     )
@@ -280,7 +284,7 @@ def exit_statuses() -> str:
         "Supervisors and deployment scripts know these statuses from gunicorn.\n",
         _table("| Status | Name | Meaning |", rows),
         "130 is a start that Ctrl-C ended before the server listened to signals. `tricorn ctl` has\n"
-        "[statuses of its own](../CONTROL.md#words). A worker that crashed has a status in the log, and the "
+        "[statuses of its own](../diagnose/ctl.md#words). A worker that crashed has a status in the log, and the "
         "server goes on.\n",
     )
 
@@ -299,8 +303,11 @@ def python_api() -> str:
         text = inspect.getdoc(found) or ""
         parts.append(f"## `tricorn.{name}`\n\n```python\ntricorn.{name}{signature}\n```\n\n{text}\n")
     others = (
-        ("tricorn.testing", "a server for tests of an application, and a plugin for pytest: [testing](../TESTING.md)"),
-        ("tricorn.control.client", "the control socket from Python: [the protocol](../CONTROL.md#the-protocol)"),
+        (
+            "tricorn.testing",
+            "a server for tests of an application, and a plugin for pytest: [testing](../guides/testing.md)",
+        ),
+        ("tricorn.control.client", "the control socket from Python: [the protocol](../diagnose/ctl.md#the-protocol)"),
         (
             "tricorn.contrib.django",
             "`manage.py runserver` and a live server for tests: [Django](../frameworks/django.md)",
@@ -309,7 +316,7 @@ def python_api() -> str:
         (
             "tricorn.compat",
             "`install(programs=True)`: gunicorn's names in a program: "
-            "[programs](../OPERATIONS.md#programs-that-start-gunicorn)",
+            "[programs](../guides/operations.md#programs-that-start-gunicorn)",
         ),
         ("tricorn.errors", "`BodyError`, `ClientDisconnected`: what the server raises into an application"),
     )
@@ -320,7 +327,7 @@ def python_api() -> str:
 def metrics() -> str:
     return _page(
         "Metrics",
-        "What `/metrics` on the [admin listener](../OPERATIONS.md#metrics) has, for all workers together. Label "
+        "What `/metrics` on the [admin listener](../guides/operations.md#metrics) has, for all workers together. Label "
         "`worker` is a\n"
         "slot, from 1 on. A metric that has nothing to say yet is not there.\n",
         render_metrics.render(),

@@ -1,4 +1,4 @@
-"""Renders docs/settings.md and docs/FLAGS.md from the records in python/tricorn/config.
+"""Renders docs/reference/settings.md and docs/migrate/flags.md from the records in python/tricorn/config.
 
 python scripts/render_settings.py           writes the pages
 python scripts/render_settings.py --check   fails if they are not what the records say
@@ -63,14 +63,14 @@ FLAGS_INTRODUCTION = """\
 
 Command lines of these servers start with `tricorn` in the place of the server's name: `uvicorn main:app --host 0.0.0.0
 --proxy-headers` becomes `tricorn main:app --host 0.0.0.0 --proxy-headers`. Every flag that they have (uvicorn 0.54,
-hypercorn 0.18, granian 2.8) is in the tables. Names on the right are [settings](settings.md). What is *refused* is left
-out with `--unavailable warn`. These flags have no abbreviations.
+hypercorn 0.18, granian 2.8) is in the tables. Names on the right are [settings](../reference/settings.md). With
+`--unavailable warn` a *refused* flag is left out with a warning. These flags have no abbreviations.
 
 What is different although the flags are the same: uvicorn writes an access log if it is not told otherwise, tricorn
 with `--access-log`. uvicorn waits for ever when it stops, tricorn for `graceful_timeout`.
 
-The loggers of these servers, such as `uvicorn.access`, are [names of tricorn's own](LOGS.md#loggers), in applications
-and in the files of `--log-config`.
+The loggers of these servers, such as `uvicorn.access`, are [aliases of tricorn's
+own](../reference/log-formats.md#loggers), in applications and in the files of `--log-config`.
 """
 
 VARIABLES = """\
@@ -102,7 +102,7 @@ Every setting has one name, and can be given in these places. What stands furthe
 
 1. its default;
 2. a variable that platforms set, such as `PORT` or `WEB_CONCURRENCY`;
-3. [a variable of uvicorn's or granian's](FLAGS.md#variables), such as `UVICORN_PORT`;
+3. [a variable of uvicorn's or granian's](../migrate/flags.md#variables), such as `UVICORN_PORT`;
 4. the table `[tool.tricorn]` of `./pyproject.toml`, by its name;
 5. the configuration file, by its name: the file of `--config`, or else `./tricorn.conf.py` or `./gunicorn.conf.py`;
 6. the variable `TRICORN_<NAME>`;
@@ -176,7 +176,7 @@ EXISTING: dict[Kind[Any], str] = {
 
 
 def main() -> int:
-    pages = {"settings.md": render(), "FLAGS.md": render_flags()}
+    pages = {"reference/settings.md": render(), "migrate/flags.md": render_flags()}
     if sys.argv[1:] == ["--check"]:
         stale = [
             name for name, text in pages.items() if not (DOCS / name).exists() or (DOCS / name).read_text() != text

@@ -1,4 +1,4 @@
-"""What is measured: applications × servers × loads, one record for each table of docs/PERFORMANCE.md."""
+"""What is measured: applications × servers × loads, one record for each table of docs/how-it-works/performance.md."""
 
 from __future__ import annotations
 

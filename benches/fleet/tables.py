@@ -1,4 +1,4 @@
-"""The tables of a run: of the page of the run, and of docs/explanation."""
+"""The tables of a run: of the page of the run, and of docs/how-it-works."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from benches.harness.servers import PATIENT, Figures, Found, in_turns, table
 from benches.one_queue import measure, one_slow, theory
 from benches.one_queue.measure import GROUP
 
-PLOT = ROOT / "docs" / "one-queue.svg"
+PLOT = ROOT / "docs/images/one-queue.svg"
 
 GRANIAN = "granian --workers 4 --blocking-threads 1 --http 1 --no-ws"
 LINES = {
@@ -72,7 +72,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=4)
     parser.add_argument("--one-slow", action="store_true", help="a request of 5 s on one of the workers")
     parser.add_argument("--slow-load", type=float, default=12, help="percent of the capacity beside the slow request")
-    parser.add_argument("--plot", metavar="FOLDER", help="only draw docs/one-queue.svg again from the raw data there")
+    parser.add_argument("--plot", metavar="FOLDER", help="only draw docs/images/one-queue.svg again from its raw data")
     return report.begin(parser)
 
 

@@ -22,7 +22,7 @@ from benches.one_queue.__main__ import GRANIAN, LINES
 from benches.one_queue.measure import GROUP
 from benches.overload import judge
 
-PLOT = ROOT / "docs" / "overload.svg"
+PLOT = ROOT / "docs/images/overload.svg"
 OPENINGS_PER_SECOND = 500
 NUMBERS = {
     "overload": (3.0, "times the capacity"),
@@ -72,7 +72,7 @@ def parse() -> argparse.Namespace:
     for name, (default, what) in NUMBERS.items():
         parser.add_argument(f"--{name}", type=type(default), default=default, help=what)
     parser.add_argument("--fresh", action="store_true", help="a connection for each request instead of persistent ones")
-    parser.add_argument("--plot", metavar="FOLDER", help="only draw docs/overload.svg again from the raw data there")
+    parser.add_argument("--plot", metavar="FOLDER", help="only draw docs/images/overload.svg again from its raw data")
     arguments = report.begin(parser)
     arguments.capacity = GROUP / arguments.service
     return arguments

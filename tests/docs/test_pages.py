@@ -8,7 +8,7 @@ import pytest
 
 from tests.harness.pages import DOCS, Run, pages, steps
 
-PROGRAMS = {"how-to/behind-nginx.md": ("nginx",)}
+PROGRAMS = {"guides/behind-nginx.md": ("nginx",)}
 """Pages that need programs which are not everywhere."""
 
 

@@ -40,12 +40,12 @@ def test_the_first_screen_says_how_to_install_start_and_try_it() -> None:
 def test_what_users_need_comes_first_and_is_short() -> None:
     users, contributors = README.split("\n## For contributors\n")
     assert users.count("\n") <= FOR_USERS
-    assert "docs/ARCHITECTURE.md" in contributors
+    assert "docs/internals/architecture.md" in contributors
 
 
 def test_rules_of_the_migration_are_those_of_its_page() -> None:
     """Each row of the table names a difference that the whole table has."""
-    page = (DOCS / "MIGRATING_FROM_GUNICORN.md").read_text()
+    page = (DOCS / "migrate/from-gunicorn.md").read_text()
     (table,) = re.findall(r"\| With gunicorn \| With tricorn \|\n\|---\|---\|\n((?:\|.*\n)+)", README)
     rows = [[cell.strip() for cell in row.strip("|").split(" | ")] for row in table.splitlines()]
     assert 5 <= len(rows) <= 10
@@ -57,7 +57,7 @@ def test_rules_of_the_migration_are_those_of_its_page() -> None:
 
 
 def test_figures_are_those_of_the_pages_that_they_link_to() -> None:
-    measured = (DOCS / "PERFORMANCE.md").read_text() + (DOCS / "ONE_QUEUE.md").read_text()
+    measured = (DOCS / "how-it-works/performance.md").read_text() + (DOCS / "how-it-works/one-queue.md").read_text()
     tables = [rows for rows in README.split("\n\n") if rows.startswith("|") and "`make bench" in rows]
     assert len(tables) == 2
     for row in (row for table in tables for row in table.splitlines()[2:]):

@@ -22,7 +22,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
 from scripts.render_log_lines import NOTES, read
 
-PAGES_WALKED = ("index", "tutorial/quickstart", "how-to/why-431", "reference/log-lines", "settings", "ONE_QUEUE")
+PAGES_WALKED = (
+    "index",
+    "get-started/quickstart",
+    "diagnose/why-431",
+    "reference/log-lines",
+    "reference/settings",
+    "how-it-works/one-queue",
+)
 NARROW, WIDE = (390, 844), (1280, 900)
 
 
@@ -39,7 +46,7 @@ def test_no_page_asks_another_host() -> None:
 def test_the_search_finds_every_setting() -> None:
     names = [setting.name for setting in SETTINGS]
     found = stems(names)
-    missing = [name for name in names if "settings" not in pages_with(found[name])]
+    missing = [name for name in names if "reference/settings" not in pages_with(found[name])]
     assert not missing, missing
 
 
@@ -115,10 +122,10 @@ def test_pages_can_be_read(browser: Chromium, address: str, theme: str) -> None:
 @pytest.mark.parametrize(
     ("words", "target"),
     [
-        ("max_worker_memory", "settings"),
+        ("max_worker_memory", "reference/settings"),
         ("Perhaps out of memory", "reference/log-lines"),
         ("Overload every worker is busy", "reference/log-lines"),
-        ("graceful_timeout", "settings"),
+        ("graceful_timeout", "reference/settings"),
     ],
 )
 def test_the_search_box_finds(browser: Chromium, address: str, words: str, target: str) -> None:

@@ -1,4 +1,4 @@
-"""What a newcomer sees: each mistake on one screen, in one sentence, with the next step (docs/FIRST_CONTACT.md)."""
+"""What a newcomer sees: each mistake on one screen, in one sentence, with the next step."""
 
 from __future__ import annotations
 

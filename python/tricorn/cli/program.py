@@ -15,7 +15,7 @@ def run(app: Callable[..., Any] | str, *, read_environment: bool = True, **setti
 
     If it cannot start, or ends by a failure, it raises SystemExit with the exit status, so that supervisors see it.
 
-    Settings have their names of docs/settings.md; flags of uvicorn, hypercorn and granian are understood as well
+    Settings have their names of docs/reference/settings.md; flags of uvicorn, hypercorn and granian are understood too
     (`host`, `port`, `log_level`). Of the environment the variables of settings and `TRICORN_CMD_ARGS` are read, and are
     stronger; the command line is the program's own, and a configuration file is read if `config` names it.
 

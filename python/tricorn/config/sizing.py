@@ -18,7 +18,7 @@ from tricorn.record import Record, replace
 MIB = 1 << 20
 
 EACH = 80 * MIB
-"""Bytes for a worker whose `max_worker_memory` is not set (docs/how-to/choose-a-class.md has what was measured)."""
+"""Bytes for a worker whose `max_worker_memory` is not set (docs/guides/choose-a-class.md has what was measured)."""
 
 ARBITER_MEMORY = 64 * MIB
 """Bytes for the arbiter and shared pages, generously."""

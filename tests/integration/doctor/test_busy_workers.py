@@ -105,7 +105,7 @@ def test_a_request_that_takes_long_is_named_with_what_it_is_at(worker_class: str
             assert int(first[4]) == server.worker_pid()
             assert re.search(says, first[5]), first[5]
             assert "Cure: " in first[5], first[5]
-            assert "docs/DOCTOR.md#slow_request" in first[5], first[5]
+            assert "docs/diagnose/doctor.md#slow_request" in first[5], first[5]
         assert not told(server, pattern, "streams")
 
 
@@ -156,7 +156,7 @@ def test_a_worker_that_cannot_keep_up_is_saturated_and_no_line_is_blamed(
             server.log.wait(SATURATED.format(name=name))
         said = server.log.matching(SATURATED.format(name=name))[0]
         assert int(said[1]) == server.worker_pid()
-        assert "docs/DOCTOR.md#saturated" in said[4], said[4]
+        assert "docs/diagnose/doctor.md#saturated" in said[4], said[4]
         if name in ("sync", "gthread"):
             threads = "its thread was" if name == "sync" else "all 2 threads were"
             assert f"At each look {threads} at a request, and up to " in said[4], said[4]

@@ -140,7 +140,7 @@ def waits_for(server: Site, worker_class: str, case: str) -> None:
     said = found[6]
     assert f"pooled.py:{line_of(case)} in {case}" in said, said
     assert " POOL_WAIT. " in said, said
-    assert "docs/DOCTOR.md#pool_wait" in said, said
+    assert "docs/diagnose/doctor.md#pool_wait" in said, said
     if worker_class != "gthread" and plain not in ("gevent", "executor", "asgiref"):
         assert re.search(r"which has 1 (connections|threads)", said), said
     if plain in ("executor", "asgiref", "gevent"):

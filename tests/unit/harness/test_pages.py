@@ -88,4 +88,4 @@ def test_a_command_sees_the_files_and_a_free_port_in_place_of_the_page_s() -> No
 
 
 def test_pages_with_commands_are_found() -> None:
-    assert {"tutorial/quickstart.md", "how-to/why-431.md"} <= set(pages())
+    assert {"get-started/quickstart.md", "diagnose/why-431.md"} <= set(pages())

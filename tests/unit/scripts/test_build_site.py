@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from scripts.build_site import ELSEWHERE, moved, pages, stage
+from scripts.build_site import ELSEWHERE, moved, pages, stage, write_redirects
 
 FOUND = {
     "docs/index.md": "index.md",
-    "docs/how-to/one.md": "how-to/one.md",
+    "docs/guides/one.md": "guides/one.md",
     "docs/plot.svg": "plot.svg",
     "CHANGELOG.md": "project/changelog.md",
 }
@@ -19,7 +19,7 @@ FOUND = {
 @pytest.mark.parametrize(
     ("text", "becomes"),
     [
-        ("[one](how-to/one.md#a)", "[one](how-to/one.md#a)"),
+        ("[one](guides/one.md#a)", "[one](guides/one.md#a)"),
         ("[changes](../CHANGELOG.md)", "[changes](project/changelog.md)"),
         ("![plot](plot.svg)", "![plot](plot.svg)"),
         ("[the code](../python/a.py)", "the code (`python/a.py`)"),
@@ -34,8 +34,8 @@ def test_links_of_a_page(text: str, becomes: str) -> None:
 
 
 def test_links_of_a_page_that_stands_elsewhere() -> None:
-    assert moved("[start](docs/index.md) [x](docs/how-to/one.md)", "CHANGELOG.md", FOUND) == (
-        "[start](../index.md) [x](../how-to/one.md)"
+    assert moved("[start](docs/index.md) [x](docs/guides/one.md)", "CHANGELOG.md", FOUND) == (
+        "[start](../index.md) [x](../guides/one.md)"
     )
 
 
@@ -46,7 +46,8 @@ def test_a_text_behind_a_block_of_code_is_changed_too() -> None:
 
 def test_every_file_of_the_documentation_is_staged(tmp_path: Path) -> None:
     root, target = tmp_path / "root", tmp_path / "site"
-    for name in ("docs/index.md", "docs/how-to/one.md", "docs/plot.svg", "CHANGELOG.md", "docs/__pycache__/conf.pyc"):
+    left_out = ("docs/__pycache__/conf.pyc", "docs/internals/code-map.md", "docs/redirects.txt")
+    for name in ("docs/index.md", "docs/guides/one.md", "docs/plot.svg", "CHANGELOG.md", *left_out):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("[changes](../CHANGELOG.md)\n")
     assert pages(root) == FOUND
@@ -61,3 +62,14 @@ def test_every_file_of_the_documentation_is_staged(tmp_path: Path) -> None:
 def test_pages_that_stand_elsewhere_are_in_the_tree_of_the_site() -> None:
     index = (Path(__file__).parents[3] / "docs/index.md").read_text().splitlines()
     assert [place for place in ELSEWHERE.values() if place.removesuffix(".md") not in index] == []
+
+
+def test_old_addresses_lead_to_the_new_pages(tmp_path: Path) -> None:
+    (tmp_path / "guides").mkdir()
+    for name in ("guides/tls.html", "guides/logs.html"):
+        (tmp_path / name).touch()
+    write_redirects("# comment\nhow-to/tls guides/tls\nLOGS guides/logs\nLOGS#tls guides/tls#a\n", tmp_path)
+    assert 'content="1; url=../guides/tls.html"' in (tmp_path / "how-to/tls.html").read_text()
+    assert 'const moved = {"tls": "guides/tls.html#a"};' in (tmp_path / "LOGS.html").read_text()
+    with pytest.raises(SystemExit, match="no page guides/none"):
+        write_redirects("old guides/none\n", tmp_path)

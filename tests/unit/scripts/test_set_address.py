@@ -17,11 +17,11 @@ ADDRESS = "https://code.example/owner/tricorn"
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("[How](docs/TOP.md#keys)", f"[How]({ADDRESS}/blob/v1/docs/TOP.md#keys)"),
-        ("![A chart](docs/top.svg)", f"![A chart]({ADDRESS}/raw/v1/docs/top.svg)"),
+        ("[How](docs/diagnose/top.md#keys)", f"[How]({ADDRESS}/blob/v1/docs/diagnose/top.md#keys)"),
+        ("![A chart](docs/images/top.svg)", f"![A chart]({ADDRESS}/raw/v1/docs/images/top.svg)"),
         ("[a site](https://example.org/x)", "[a site](https://example.org/x)"),
         ("[below](#license)", "[below](#license)"),
-        ("```\n[x](docs/TOP.md)\n```\n", "```\n[x](docs/TOP.md)\n```\n"),
+        ("```\n[x](docs/diagnose/top.md)\n```\n", "```\n[x](docs/diagnose/top.md)\n```\n"),
     ],
 )
 def test_links_lead_to_the_files_of_the_release(text: str, expected: str) -> None:

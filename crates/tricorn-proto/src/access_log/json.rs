@@ -3,7 +3,7 @@ use super::atom::{find_field, number};
 use super::{Record, escape};
 use crate::peer::trace_context;
 
-/// Appends the object. Names and order are documented in `docs/LOGS.md`; what is not known is null.
+/// Appends the object. Names and order are documented in `docs/reference/log-formats.md`; what is not known is null.
 pub(super) fn render(record: &Record<'_>, request_id: bool, out: &mut Vec<u8>) {
     let Record { head, bytes, .. } = record;
     out.extend_from_slice(b"{\"time\":\"");

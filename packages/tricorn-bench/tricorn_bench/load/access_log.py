@@ -1,6 +1,7 @@
 """Access logs as plans: what was asked for, and when.
 
-Read are the common and the combined format (gunicorn's default, Apache's, nginx's) and tricorn's JSON (docs/LOGS.md).
+Read are the common and the combined format (gunicorn's default, Apache's, nginx's) and tricorn's JSON
+(docs/reference/log-formats.md).
 """
 
 from __future__ import annotations

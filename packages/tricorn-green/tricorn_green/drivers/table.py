@@ -1,4 +1,6 @@
-"""Table of the libraries that greenlet workers meet, one record each. docs/GREENLETS.md is rendered from it.
+"""Table of the libraries that greenlet workers meet, one record each.
+
+docs/how-it-works/greenlets.md is rendered from it.
 
 Every claim has a test, but for libraries that cannot be had everywhere: while the library waits another
 greenlet gets on, or gets nowhere.

@@ -9,7 +9,7 @@ from tricorn.workers.pools import BY_NAME
 from tricorn.workers.stall import Stall
 
 GREEN = ("gevent", "eventlet")
-PAGE = "docs/DOCTOR.md"
+PAGE = "docs/diagnose/doctor.md"
 
 TITLES = {
     "libpq": "psycopg2",

@@ -65,7 +65,7 @@ class Admin(Section):
         rare=True,
         help="Tell the state of the server and of each worker as JSON at /status of the admin listener.",
         doc="It is what `tricorn ctl status` and `workers` say, without requests and addresses of clients. Nothing can "
-        "be changed there. See [Status](OPERATIONS.md#status).",
+        "be changed there. See [Status](../guides/operations.md#status).",
     )
 
     metrics_app = Setting(
@@ -75,7 +75,8 @@ class Admin(Section):
         rare=True,
         help="Whether prometheus_client's multiprocess mode is looked after, and its metrics are among those of "
         "metrics_path: auto or off.",
-        doc="auto: if PROMETHEUS_MULTIPROC_DIR is set and its directory is this server's. See docs/OPERATIONS.md.",
+        doc="auto: if PROMETHEUS_MULTIPROC_DIR is set and its directory is this server's. See "
+        "docs/guides/operations.md.",
     )
 
     route_metrics = Setting(
@@ -86,7 +87,8 @@ class Admin(Section):
         help="How many routes of the application have metrics of their own; 0 counts none.",
         doc="For each: requests, errors, how long they took, and what the time was used for, in `tricorn_route_…` of "
         "metrics_path and in `tricorn doctor`. The name is what the application's framework says "
-        "([which do](OPERATIONS.md#routes)), never the path of a request. Requests without one, and those of further "
+        "([which do](../guides/operations.md#routes)), never the path of a request. Requests without one, and those of "
+        "further "
         "routes, are `other`. The number in force at the first start of a worker holds until the server ends.",
     )
 

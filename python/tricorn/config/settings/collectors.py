@@ -46,7 +46,7 @@ class Collectors(Section):
         default=False,
         help="Send both logs to syslog as well.",
         doc="The error log, and a line for each request (`disable_redirect_access_to_syslog`). No request waits for "
-        "the collector: docs/LOGS.md.",
+        "the collector: docs/reference/log-formats.md.",
     )
 
     syslog_prefix = Setting(
@@ -81,7 +81,7 @@ class Collectors(Section):
         default=None,
         help="The address of a StatsD server for metrics of requests.",
         doc="`HOST`, `HOST:PORT` (default port 8125) or `unix://PATH`. The metrics are gunicorn's, for every worker "
-        "class, and do not depend on the access log: docs/OPERATIONS.md.",
+        "class, and do not depend on the access log: docs/guides/operations.md.",
     )
 
     dogstatsd_tags = Setting(

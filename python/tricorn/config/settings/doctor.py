@@ -17,7 +17,8 @@ class Doctor(Section):
         help="What is done about libraries that block a greenlet worker: off, observe or heal.",
         doc="`observe` says in the log which of the imported libraries do, and what to do. With `heal` threads of the "
         "server make their calls, and the application is as it was ([what is healed, and "
-        "how](DOCTOR.md#cures)). `off` says nothing, of [stalls](DOCTOR.md#stalls) neither. Hooks that libraries have "
+        "how](../diagnose/doctor.md#cures)). `off` says nothing, of [stalls](../diagnose/doctor.md#stalls) neither. "
+        "Hooks that libraries have "
         "for it (psycopg2, grpcio) are used in any case (`green_drivers`).",
     )
 
@@ -40,9 +41,10 @@ class Doctor(Section):
         help="Seconds that one call may hold up all others of a worker before the log says which; 0 switches it off.",
         doc="For classes whose requests share a thread (`gevent`, `eventlet`, `asgi`, `tornado`, `aiohttp`): the log "
         "names the line of the application, the system call and its peer, the C library, how long it took and how many "
-        "requests were there ([how](DOCTOR.md#stalls)). Each line is told at once, and then at most every ten seconds. "
+        "requests were there ([how](../diagnose/doctor.md#stalls)). Each line is told at once, and then at most every "
+        "ten seconds. "
         "It begins with a worker's second request, since the first one may import much. Of all classes: it is the "
-        "measure of [pools without room and of workers that are saturated](DOCTOR.md#requests-that-wait).",
+        "measure of [pools without room and of workers that are saturated](../diagnose/doctor.md#requests-that-wait).",
     )
 
     doctor_slow_request = Setting(
@@ -53,7 +55,8 @@ class Doctor(Section):
         part_of=by_level("doctor_level", {"quiet": 30.0, "normal": 5.0, "thorough": 1.0}),
         help="Seconds without progress after which the log says what a request of sync or gthread is at; 0: never.",
         doc="The log names the line of the application, the system call and its peer, and the C library, while the "
-        "request runs, and how long it took when it has ended ([how](DOCTOR.md#requests-that-take-long)). Progress is "
+        "request runs, and how long it took when it has ended ([how](../diagnose/doctor.md#requests-that-take-long)). "
+        "Progress is "
         "as with `timeout`: a piece of the response that is sent, a client that takes some of it. Each line is told at "
         "once, and then at most once a minute. Other classes: `doctor_threshold`, `profile_after`.",
     )
@@ -67,7 +70,7 @@ class Doctor(Section):
         help="Halt a thread that computes in native code for a moment by a signal, to tell which function it is in.",
         doc="For stalls that are CPU_NATIVE or CPU_NATIVE_GIL: the kernel tells no registers of a thread that runs. "
         "The signal is SIGRTMIN+10; it is not used if the application uses it, and is not sent to threads that wait "
-        "([what it does](DOCTOR.md#deep-stacks)).",
+        "([what it does](../diagnose/doctor.md#deep-stacks)).",
     )
 
     profile_after = Setting(
@@ -79,7 +82,8 @@ class Doctor(Section):
         help="Seconds after which a request is looked at where it is, for tricorn doctor slow; 0 switches it off.",
         doc="While a request takes longer, its Python frames are noted every 10 ms, later less often: of its thread, "
         "greenlet or task. `tricorn doctor slow` tells for each route what the slow requests did that the usual ones "
-        "did not ([how](DOCTOR.md#slow-requests)). Requests that are faster are not looked at. With `doctor = off` "
+        "did not ([how](../diagnose/doctor.md#slow-requests)). Requests that are faster are not looked at. With "
+        "`doctor = off` "
         "none is.",
     )
 
@@ -91,7 +95,8 @@ class Doctor(Section):
         own=True,
         part_of=fixed("doctor", ()),
         help="A library that doctor = heal is for; all that can be healed if none is named.",
-        doc="Its name is that of the [table](GREENLETS.md#drivers): `confluent-kafka`. May be given several times.",
+        doc="Its name is that of the [table](../how-it-works/greenlets.md#drivers): `confluent-kafka`. May be given "
+        "several times.",
     )
 
     offload: Setting[tuple[str, ...]] = Setting(
@@ -104,7 +109,7 @@ class Doctor(Section):
         doc="For libraries of your own that wait in C; may be given several times. Calls of one object are made one "
         "after another. `@object` behind it: always by the same thread for one object; `@process`: one thread makes "
         "all. Under `sync` and `gthread` it has no effect. Where an event loop runs, code that awaits is needed: "
-        "[tricorn.offload](DOCTOR.md#offload).",
+        "[tricorn.offload](../diagnose/doctor.md#offload).",
     )
 
     offload_threads = Setting(

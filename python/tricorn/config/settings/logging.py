@@ -35,7 +35,8 @@ class Logging(Section):
         kind=Text(),
         default='%(h)s %(l)s %(u)s %(t)s "%(r)s" %(s)s %(b)s "%(f)s" "%(a)s"',
         help="The line about a request: text with atoms such as %(h)s and %(s)s.",
-        doc="With the atoms of gunicorn: docs/LOGS.md. Where `log_format` is `pretty` the default is a shorter one.",
+        doc="With the atoms of gunicorn: docs/reference/log-formats.md. Where `log_format` is `pretty` the default is "
+        "a shorter one.",
     )
 
     errorlog = Setting(

@@ -27,7 +27,7 @@ class Processes(Section):
         "`sched_getaffinity`, rounded up. Where the cgroup has a limit of memory, there are no more workers than it "
         "has room for twice, since a reload has two generations: `max_worker_memory` for each, or else 80 MiB. The "
         "log says the number and its reasons. See [how many "
-        "workers](how-to/choose-a-class.md#how-many-workers).",
+        "workers](../guides/choose-a-class.md#how-many-workers).",
     )
 
     worker_class = Setting(
@@ -42,9 +42,11 @@ class Processes(Section):
         "application is loaded. Nor is there an event loop while the application is loaded: modules that ask for one "
         "get the one that asyncio makes then; from Python 3.14 on it makes none, and such an application needs its "
         "class named. For WSGI applications: `sync` runs one request at a time, `gthread` as many as it has threads, "
-        "`gevent` and `eventlet` up to `worker_connections` on greenlets (see GREENLETS.md). `asgi` is for ASGI "
+        "`gevent` and `eventlet` up to `worker_connections` on greenlets ([greenlets](../how-it-works/greenlets.md)). "
+        "`asgi` is for ASGI "
         "applications, `tornado` and `aiohttp` are for those of these libraries; they run up to `worker_connections` "
-        "requests on an event loop (see EVENT_LOOPS.md). Classes that need a package have an extra of their name: "
+        "requests on an event loop ([event loops](../how-it-works/event-loops.md)). Classes that need a package have "
+        "an extra of their name: "
         "`pip install 'tricorn[gevent]'`. The other names and the dotted ones of gunicorn's, uvicorn's and aiohttp's "
         "classes are understood. `sync` with more than one thread is `gthread`. An application that a class cannot "
         "call is refused with the name of one that can.",
@@ -87,7 +89,7 @@ class Processes(Section):
         doc="Otherwise, with the worker classes `gevent` and `eventlet`, those that can be are made to wait "
         "cooperatively when the application imports them: psycopg2, psycopg 3, grpcio. Of others that are known to "
         "block the whole worker while they wait the log says so, and what to do. See [Greenlet "
-        "workers](GREENLETS.md#drivers).",
+        "workers](../how-it-works/greenlets.md#drivers).",
     )
 
     max_requests = Setting(

@@ -52,7 +52,8 @@ class Responses(Section):
         rare=True,
         help="How responses tell trusted peers the load of this server: off or orca.",
         doc="`orca`: in the field `endpoint-load-metrics`, as Envoy's `client_side_weighted_round_robin` and gRPC read "
-        "it ([which balancer reads what](OPERATIONS.md#load)). Only peers in `forwarded_allow_ips` are told, and those "
+        "it ([which balancer reads what](../guides/operations.md#load)). Only peers in `forwarded_allow_ips` are told, "
+        "and those "
         "on a unix socket. A field of that name which the application sets is sent in its place. The admin listener "
         "tells the load at /load whatever is said here.",
     )
@@ -69,7 +70,7 @@ class Responses(Section):
         "`graceful_timeout`. "
         "With `reload` and on a quick stop they end at once. So they do when the whole server stops, unless this "
         "setting is given: give it where other hosts serve on. Under `aiohttp` WebSockets are the application's, which "
-        "closes them in `on_shutdown`. [How a stream ends](how-to/stream-responses.md#how-a-stream-ends).",
+        "closes them in `on_shutdown`. [How a stream ends](../guides/stream-responses.md#how-a-stream-ends).",
     )
 
     sse_retry = Setting(

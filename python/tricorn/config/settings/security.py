@@ -65,7 +65,7 @@ class FrontEnds(Section):
         doc="They are believed in X-Forwarded-… fields (`forwarded_allow_ips`) and, with `proxy_protocol`, in headers "
         "of the PROXY protocol (`proxy_allow_ips`). `*` believes every peer; peers on a unix socket are always "
         "believed. One of the two may be set by its own name. [Who may say who the client "
-        "is](how-to/trusted-proxies.md).",
+        "is](../guides/trusted-proxies.md).",
     )
 
     forwarded_allow_ips = Setting(
@@ -112,7 +112,7 @@ class FrontEnds(Section):
         doc="A header before the first request names the client, and with version 2 what it has agreed on with the "
         "balancer by TLS. The connection is the client's from then on: in the environ or scope, in the log, and for "
         "`forwarded_allow_ips`. A connection without a header speaks for itself, as under gunicorn, unless "
-        "`proxy_protocol_required` is on. [What applications are told](how-to/proxy-protocol.md).",
+        "`proxy_protocol_required` is on. [What applications are told](../guides/proxy-protocol.md).",
     )
 
     proxy_allow_ips = Setting(
@@ -146,7 +146,8 @@ class FrontEnds(Section):
         doc="Waitress's. From peers in `forwarded_allow_ips` they become the client's address, the scheme, `Host` and "
         "the server's name and port, under every worker class; one that cannot be read is refused with 400. They then "
         "stand in place of `secure_scheme_headers`, and of what event-loop workers read from X-Forwarded-For. Empty: "
-        "these do what they do without this setting. (uvicorn's `--proxy-headers` is something else: docs/FLAGS.md.)",
+        "these do what they do without this setting. (uvicorn's `--proxy-headers` is something else: "
+        "docs/migrate/flags.md.)",
     )
 
     trusted_proxy_count = Setting(

@@ -123,7 +123,8 @@ class SlowClients(Section):
         "sent (`100 Continue` goes out when it reads for the first time), and nothing of it goes to disk. A slow "
         "client holds its thread, under `gevent` and `eventlet` its greenlet, for as long as `body_timeout` and "
         "`body_min_rate` allow. When they are over, when the client leaves, and beyond `limit_request_body` a read "
-        "raises `BodyError` of `tricorn.errors`, an `OSError`. See [Slow clients](OPERATIONS.md#slow-clients). Event "
+        "raises `BodyError` of `tricorn.errors`, an `OSError`. See [Slow "
+        "clients](../guides/operations.md#slow-clients). Event "
         "loops always begin with the head.",
     )
 

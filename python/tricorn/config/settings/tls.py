@@ -22,7 +22,7 @@ class Tls(Section):
         default=None,
         help="The server's certificate and its chain (PEM): with one, addresses without a scheme speak TLS.",
         doc="The key may stand in the same file. Files are read by the arbiter, which may be root where workers are "
-        "not, and read again when they change (`tls_reload`). [How to serve TLS](how-to/tls.md).",
+        "not, and read again when they change (`tls_reload`). [How to serve TLS](../guides/tls.md).",
     )
 
     keyfile = Setting(
@@ -187,5 +187,5 @@ class Tls(Section):
         "authorities and ALPN are taken over, and the files are looked at for changes (`tls_reload`). As under "
         "gunicorn it is not called where nothing speaks TLS: without `certfile` an address needs https://. Refused are "
         "contexts that were made elsewhere, sni_callback (name the certificates in `certificate`) and encrypted keys. "
-        "[More](how-to/tls.md).",
+        "[More](../guides/tls.md).",
     )

@@ -19,7 +19,7 @@ def test_a_known_library_has_its_own() -> None:
     found = cure_of(stall(package=KAFKA), "gevent", "observe")
     assert "poll(0)" in found.text
     assert found.text.endswith("--doctor heal.")
-    assert found.link == "docs/DOCTOR.md#blocked_syscall"
+    assert found.link == "docs/diagnose/doctor.md#blocked_syscall"
     assert "--doctor heal" not in cure_of(stall(package=KAFKA), "eventlet", "heal").text
     assert "AIOProducer" in cure_of(stall(package=KAFKA), "asgi", "observe").text
 
@@ -56,7 +56,7 @@ def test_a_library_that_computes_is_not_cured_by_threads() -> None:
 
 
 def test_the_page_has_a_part_for_each_verdict() -> None:
-    page = (Path(__file__).parents[4] / "docs/DOCTOR.md").read_text()
+    page = (Path(__file__).parents[4] / "docs/diagnose/doctor.md").read_text()
     table = page[page.index("### The verdicts") :].partition("\n\n`CPU`")[0]
     verdicts = set(re.findall(r"^\| `([A-Z_]+)` \|", table, re.MULTILINE))
     helps = page[page.index("### What helps") :].partition("\n## ")[0]

@@ -20,7 +20,7 @@ def test_the_line_is_made_of_the_record() -> None:
         "The event loop of worker (pid:7) was held up for 0.40 s by one call. Blocked in the system call futex. "
         "BLOCKED_SYSCALL: blocked 98 %, computed 2 %, wanted a processor 0 %. The library: librdkafka 2.16.0. "
         "The line: p.flush(). Other requests at that time: 9 (3.6 request-seconds). The last to begin: GET /pay. "
-        f"Cure: {record['cure']} (docs/DOCTOR.md#blocked_syscall)"
+        f"Cure: {record['cure']} (docs/diagnose/doctor.md#blocked_syscall)"
     )
     assert json.loads(json.dumps(record)) == record
     assert (record["schema"], record["repeats"], record["library_version"]) == ("tricorn-stall/1", 0, "2.16.0")
@@ -81,7 +81,7 @@ def test_requests_that_wait_for_a_pool_have_its_words_and_their_number() -> None
         "wait for connections to the database in SQLAlchemy's pool, which has 5 connections and 10 of overflow "
         "(sqlalchemy/pool/impl.py:_do_get), from app.py:14 in pay; the oldest request is 3.4 s old. "
         "POOL_WAIT. So far: 118.4 request-seconds. "
-        f"The last to begin: GET /pay. Cure: {record['cure']} (docs/DOCTOR.md#pool_wait)"
+        f"The last to begin: GET /pay. Cure: {record['cure']} (docs/diagnose/doctor.md#pool_wait)"
     )
     assert (record["pool"], record["waiting"], record["request_seconds"]) == ("sqlalchemy", 37, 118.4)
     assert "pool_size and max_overflow" in record["cure"]

@@ -1,6 +1,6 @@
 """The screen at 80 and at 200 columns, that of the routes at 100, and that no content makes them wider.
 
-The three screens are those of docs/TOP.md, which has a picture besides, for light and dark. To take over a change:
+The three screens are those of docs/diagnose/top.md, which has a picture besides, for light and dark. To update them:
 `python -m tests.unit.tricorn_tools.top.test_screen`.
 """
 
@@ -23,7 +23,7 @@ from tests.unit.tricorn_tools.top.picture import svg
 SIZES = {80: 20, 200: 14}
 ROUTES = Path(__file__).parent / "routes_100.txt"
 DOCS = Path(__file__).resolve().parents[4] / "docs"
-DOCUMENT, PICTURE = DOCS / "TOP.md", DOCS / "top.svg"
+DOCUMENT, PICTURE = DOCS / "diagnose/top.md", DOCS / "images/top.svg"
 PICTURED = (130, 14)
 
 
@@ -61,7 +61,7 @@ def test_the_routes_are_as_recorded_and_as_documented() -> None:
 
 def test_the_picture_is_of_this_screen() -> None:
     assert picture() == PICTURE.read_text()
-    assert f"({PICTURE.name})" in DOCUMENT.read_text()
+    assert f"(../images/{PICTURE.name})" in DOCUMENT.read_text()
 
 
 def picture() -> str:

@@ -6,7 +6,7 @@ from enum import Enum
 
 from tricorn.record import Record
 
-PAGE = "docs/DOCTOR.md"
+PAGE = "docs/diagnose/doctor.md"
 
 
 class Severity(Enum):
