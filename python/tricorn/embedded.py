@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from tricorn import log as logs
 from tricorn.arbiter import certificates, generation
-from tricorn.arbiter.sockets import Listener, start_listening
+from tricorn.arbiter.listeners.sockets import Listener, start_listening
 from tricorn.arbiter.tickets import Tickets
 from tricorn.config import program
 from tricorn.config.load import Sources, working_directory

@@ -173,7 +173,7 @@ CONTROL_SOCKET = (
     Fault(
         "names_of_the_closed",
         "a server that stops still has the names of its listeners",
-        f"{ARBITER}/sockets.py",
+        "python/tricorn/arbiter/listeners/sockets.py",
         "self._address = self.socket.getsockname()  # what",
         "pass  # what",
         ("tests/integration/test_control.py -k stops_answers",),

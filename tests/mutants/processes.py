@@ -284,18 +284,18 @@ PROCESSES = (
     Fault(
         "late_newcomers_are_refused",
         "who comes when the server has left is refused at once",
-        f"{ARBITER}/sockets.py",
+        "python/tricorn/arbiter/listeners/sockets.py",
         "_SO_BINDTOIFINDEX, _NOWHERE",
         "_SO_BINDTOIFINDEX, 0",
-        (f"{UNIT}/test_sockets.py -k refused_at_once",),
+        (f"{UNIT}/listeners/test_sockets.py -k refused_at_once",),
     ),
     Fault(
         "descriptors_are_their_owners",
         "a listener given by number stays as it is for its owner",
-        f"{ARBITER}/sockets.py",
+        "python/tricorn/arbiter/listeners/sockets.py",
         "self.shared or self.foreign",
         "self.shared",
-        (f"{UNIT}/test_sockets.py -k for_its_owner",),
+        (f"{UNIT}/listeners/test_sockets.py -k for_its_owner",),
     ),
     Fault(
         "last_words",

@@ -62,10 +62,10 @@ TLS = (
     Fault(
         "tls_sockets_are_kept",
         "a reload that changes a scheme closes no socket",
-        f"{ARBITER}/sockets.py",
+        "python/tricorn/arbiter/listeners/sockets.py",
         "return [each for each in listeners if each.socket not in sockets]",
         "return [each for each in listeners if each not in list(kept)]",
-        (f"{UNIT}/test_sockets.py",),
+        (f"{UNIT}/listeners/test_sockets.py",),
     ),
     Fault(
         "tls_broken_files_once",

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 
 from tricorn import import_hooks
 from tricorn import log as logs
-from tricorn.arbiter import certificates, hooks, reuse_port, sockets
+from tricorn.arbiter import certificates, hooks
 from tricorn.arbiter.certificates import Certificates
+from tricorn.arbiter.listeners import reuse_port, sockets
+from tricorn.arbiter.listeners.sockets import Listener
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.policy.commands import Level
 from tricorn.arbiter.policy.settings import Policy
-from tricorn.arbiter.sockets import Listener
 from tricorn.arbiter.tickets import Tickets
 from tricorn.config import tls
 from tricorn.config.addresses import Address, parse

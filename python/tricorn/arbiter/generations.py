@@ -7,12 +7,12 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from tricorn import log as logs
-from tricorn.arbiter import sockets
 from tricorn.arbiter.certificates import Certificates
 from tricorn.arbiter.environment import Environment
 from tricorn.arbiter.generation import Generation, adapted, bind, check, discard, prepare
+from tricorn.arbiter.listeners import sockets
+from tricorn.arbiter.listeners.sockets import Listener
 from tricorn.arbiter.policy.commands import Level
-from tricorn.arbiter.sockets import Listener
 from tricorn.arbiter.tickets import Tickets
 from tricorn.config.addresses import Address
 from tricorn.config.config import Config

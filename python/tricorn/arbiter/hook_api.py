@@ -11,8 +11,8 @@ from tricorn.unpatched import os
 
 if TYPE_CHECKING:
     from tricorn.arbiter.generation import Generation
+    from tricorn.arbiter.listeners.sockets import Listener
     from tricorn.arbiter.policy.events import Event
-    from tricorn.arbiter.sockets import Listener
     from tricorn.config.config import Config
     from tricorn.log import Logger
     from tricorn.workers.application import Application

@@ -10,16 +10,17 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from signal import Signals
 
-from tricorn.arbiter import hooks, reuse_port
+from tricorn.arbiter import hooks
 from tricorn.arbiter.channel import SharedChannel
 from tricorn.arbiter.generation import Generation
 from tricorn.arbiter.guard import Guard
 from tricorn.arbiter.hook_api import Server
+from tricorn.arbiter.listeners import reuse_port
+from tricorn.arbiter.listeners.sockets import Listener
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.policy.commands import Spawn
 from tricorn.arbiter.policy.events import ChildExited, Spawned, SpawnFailed
 from tricorn.arbiter.routes import Routes
-from tricorn.arbiter.sockets import Listener
 from tricorn.arbiter.worker_handle import WorkerHandle, fork, open_bell, open_reports
 from tricorn.errors import ExitCode
 from tricorn.metrics.application import AppMetrics

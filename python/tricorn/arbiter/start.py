@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 from tricorn import log as logs
-from tricorn.arbiter import daemon, hooks, reexec, sockets
+from tricorn.arbiter import daemon, hooks, reexec
 from tricorn.arbiter.channel import SharedChannel, open_channel
 from tricorn.arbiter.control import bound_socket
 from tricorn.arbiter.control.dispatcher import Dispatcher
@@ -18,6 +18,7 @@ from tricorn.arbiter.environment import Environment, raise_file_limit
 from tricorn.arbiter.generation import Generation, adapted, check, prepare
 from tricorn.arbiter.generations import Generations, MakeApplication
 from tricorn.arbiter.hook_api import Server
+from tricorn.arbiter.listeners import sockets
 from tricorn.arbiter.loop import SIGNALS, Loop, Wakeup
 from tricorn.arbiter.parts import Parts, Statistics
 from tricorn.arbiter.periodic import Periodic

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from signal import Signals
 
-from tricorn.arbiter import reexec, reuse_port
+from tricorn.arbiter import reexec
 from tricorn.arbiter.generations import Generations
 from tricorn.arbiter.hook_api import Server
+from tricorn.arbiter.listeners import reuse_port
 from tricorn.arbiter.pidfile import Pidfiles
 from tricorn.errors import TricornError
 from tricorn.unpatched import os

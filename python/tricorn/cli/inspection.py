@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tricorn import log as logs
-from tricorn.arbiter import certificates, generation, sockets
+from tricorn.arbiter import certificates, generation
 from tricorn.arbiter.environment import Environment
+from tricorn.arbiter.listeners import sockets
 from tricorn.config.config import DEFAULT, Config
 from tricorn.config.load import Loaded
 from tricorn.config.registry import SETTINGS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tricorn.arbiter.sockets import Listener
+from tricorn.arbiter.listeners.sockets import Listener
 
 from tests.unit.arbiter.log import Log
 
@@ -17,7 +17,7 @@ def log() -> Log:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tricorn.arbiter.sockets.time.sleep", lambda _: None)
+    monkeypatch.setattr("tricorn.arbiter.listeners.sockets.time.sleep", lambda _: None)
 
 
 @pytest.fixture

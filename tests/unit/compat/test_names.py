@@ -106,7 +106,7 @@ from gunicorn.http.body import Body
 from gunicorn.http.message import Message, Request
 from gunicorn.http.wsgi import Response
 from gunicorn.sock import BaseSocket, TCP6Socket, TCPSocket, UnixSocket
-from tricorn.arbiter.sockets import Listener
+from tricorn.arbiter.listeners.sockets import Listener
 from tricorn.gateway import observe
 request = observe.Request({})
 assert isinstance(request, Request) and isinstance(request, Message)

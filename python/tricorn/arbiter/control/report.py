@@ -24,7 +24,7 @@ from tricorn.workers.registry import AUTO
 
 if TYPE_CHECKING:
     from tricorn.arbiter.control.commands import Query
-    from tricorn.arbiter.sockets import Listener
+    from tricorn.arbiter.listeners.sockets import Listener
 
 Json = dict[str, object]
 

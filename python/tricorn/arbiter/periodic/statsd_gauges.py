@@ -8,11 +8,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
+from tricorn.arbiter.listeners.sockets import Listener
 from tricorn.arbiter.parts import Parts
 from tricorn.arbiter.periodic import Periodic
 from tricorn.arbiter.policy.events import Event
 from tricorn.arbiter.policy.state import NEVER, State
-from tricorn.arbiter.sockets import Listener
 from tricorn.unpatched import select, socket
 
 SECOND = 1.0

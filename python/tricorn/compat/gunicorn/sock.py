@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from typing import Any, ClassVar
 
-from tricorn.arbiter.sockets import Listener
+from tricorn.arbiter.listeners.sockets import Listener
 from tricorn.compat.absent import refuse
 
 

@@ -164,7 +164,7 @@ class Config:
 
     def bind_socket(self) -> socket.socket:
         """A socket that is bound and does not listen, for `Server.serve(sockets=[…])`."""
-        from tricorn.arbiter import sockets
+        from tricorn.arbiter.listeners import sockets
 
         host, port = self.host, self.port  # type: ignore[attr-defined]
         family = socket.AF_INET6 if ":" in host else socket.AF_INET

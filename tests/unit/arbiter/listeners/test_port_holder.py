@@ -7,7 +7,7 @@ import socket
 import sys
 
 import pytest
-from tricorn.arbiter import port_holder
+from tricorn.arbiter.listeners import port_holder
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc/net/tcp")
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from tricorn.arbiter import port_holder
+from tricorn.arbiter.listeners import port_holder
 from tricorn.config import doors as grammar
 from tricorn.config.addresses import Address, FdAddress, TcpAddress, UnixAddress
 from tricorn.config.doors import Door

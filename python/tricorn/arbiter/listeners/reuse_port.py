@@ -20,8 +20,8 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable
 
-from tricorn.arbiter import sockets
-from tricorn.arbiter.sockets import Listener
+from tricorn.arbiter.listeners import sockets
+from tricorn.arbiter.listeners.sockets import Listener
 from tricorn.config.addresses import Address, TcpAddress
 from tricorn.errors import BindError
 from tricorn.unpatched import socket

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tricorn.arbiter import port_holder, sockets
-from tricorn.arbiter.sockets import Listener
+from tricorn.arbiter.listeners import port_holder, sockets
+from tricorn.arbiter.listeners.sockets import Listener
 from tricorn.config import doors
 from tricorn.config.addresses import FdAddress, TcpAddress, UnixAddress
 from tricorn.errors import BindError
@@ -51,7 +51,7 @@ class TestTcp:
         self, log: Log, opened: list[Listener], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         waits: list[float] = []
-        monkeypatch.setattr("tricorn.arbiter.sockets.time.sleep", waits.append)
+        monkeypatch.setattr("tricorn.arbiter.listeners.sockets.time.sleep", waits.append)
         opened += sockets.listen(["127.0.0.1:0"], backlog=5, umask=0, log=log)
         port = opened[0].socket.getsockname()[1]
         with pytest.raises(BindError) as caught:

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tricorn.arbiter import reuse_port, sockets
-from tricorn.arbiter.reuse_port import Reserved
-from tricorn.arbiter.sockets import Listener
+from tricorn.arbiter.listeners import reuse_port, sockets
+from tricorn.arbiter.listeners.reuse_port import Reserved
+from tricorn.arbiter.listeners.sockets import Listener
 from tricorn.errors import BindError
 
 from tests.harness import until
