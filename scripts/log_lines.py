@@ -34,7 +34,7 @@ CARRIED: dict[str, tuple[str, ...]] = {
     "arbiter/certificates.py:check": (),
     "arbiter/certificates.py:make": ("config/tls.py:plan", "config/ciphers.py:served"),
     "arbiter/effects.py:Effects.perform": ("arbiter/generation.py:describe",),
-    "arbiter/loop.py:Loop._note_stall": ("arbiter/stalls/log_line.py:line", "arbiter/stalls/log_line.py:_head"),
+    "arbiter/loop.py:Loop._note_stall": ("stalls/log_line.py:line", "stalls/log_line.py:_head"),
     "arbiter/effects.py:Effects._reload": (
         "config/sizing.py:sentence",
         "config/config_file.py:find_default",

@@ -45,7 +45,7 @@ CORE_USERS = (
 )
 SERVER = "python/tricorn/"
 OTHERS = ("tricorn_bench", "tricorn_green", "tricorn_tools")
-ARBITER = "python/tricorn/arbiter/"
+ARBITER = ("python/tricorn/arbiter/", "python/tricorn/stalls/")
 PATCHED = {"os", "select", "signal", "socket", "time"}
 
 IO = "crates/tricorn-io/src/"

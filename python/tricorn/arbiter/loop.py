@@ -195,7 +195,7 @@ class Loop:
     def _note_stall(self, handle: WorkerHandle, stall: Stall) -> None:
         """Keeps what has held up the loop of a worker, and logs it from time to time. It decides nothing."""
         from tricorn import cgroup  # these are for servers that have stalls, and none starts with one
-        from tricorn.arbiter.stalls.keeper import Held, Stalls
+        from tricorn.stalls.keeper import Held, Stalls
 
         generation, statistics = self._parts.generation, self._parts.statistics
         if statistics.stalls is None:

@@ -15,7 +15,7 @@ from tricorn.record import Record
 from tricorn.unpatched import time
 
 if TYPE_CHECKING:
-    from tricorn.arbiter.stalls.keeper import Stalls
+    from tricorn.stalls.keeper import Stalls
 
 
 class Statistics:

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from tricorn.arbiter.stalls.keeper import PAUSE
+from tricorn.stalls.keeper import PAUSE
 
 from tests.harness import Site, until
 from tests.harness.classes import each

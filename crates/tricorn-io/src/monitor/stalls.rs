@@ -4,7 +4,7 @@
 //!   at the same for the threshold ──▶ the examiner looks ──▶ the loop goes on ──▶ record: how long, what, where, what waited
 //! ```
 //!
-//! The arbiter makes a line of the log of it, sums up what comes again, and keeps it (`python/tricorn/arbiter/stalls`).
+//! The arbiter makes a line of the log of it, sums up what comes again, and keeps it (`python/tricorn/stalls`).
 use super::examiner::{Examiner, Finding};
 use super::stall_record::{self, Held, Shares};
 use crate::clock::{MILLI, SECOND};

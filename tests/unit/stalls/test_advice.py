@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from tricorn.arbiter.stalls.advice import cure_of
+from tricorn.stalls.advice import cure_of
 
-from tests.unit.arbiter.stalls.made import KAFKA, pool_wait, saturated, slow, stall
+from tests.unit.stalls.made import KAFKA, pool_wait, saturated, slow, stall
 
 
 def cure(verdict: str = "BLOCKED_SYSCALL", kind: str = "gevent", doctor: str = "observe", source: str = "x()") -> str:
@@ -56,7 +56,7 @@ def test_a_library_that_computes_is_not_cured_by_threads() -> None:
 
 
 def test_the_page_has_a_part_for_each_verdict() -> None:
-    page = (Path(__file__).parents[4] / "docs/diagnose/doctor.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/diagnose/doctor.md").read_text()
     table = page[page.index("### The verdicts") :].partition("\n\n`CPU`")[0]
     verdicts = set(re.findall(r"^\| `([A-Z_]+)` \|", table, re.MULTILINE))
     helps = page[page.index("### What helps") :].partition("\n## ")[0]

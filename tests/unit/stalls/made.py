@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tricorn.arbiter.stalls.keeper import Held
 from tricorn.record import replace
+from tricorn.stalls.keeper import Held
 from tricorn.workers.stall import Native, Place, Stall, Wait
 
 KAFKA = "confluent-kafka", "2.16.1"

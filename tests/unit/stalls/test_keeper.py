@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from tricorn.arbiter.stalls.keeper import KEPT, LONG_PAUSE, MINUTE, PAUSE, Stalls
 from tricorn.cli import ctl_text
 from tricorn.record import replace
+from tricorn.stalls.keeper import KEPT, LONG_PAUSE, MINUTE, PAUSE, Stalls
 from tricorn.workers.stall import Place
 
-from tests.unit.arbiter.stalls.made import HELD, pool_wait, saturated, slow, stall
+from tests.unit.stalls.made import HELD, pool_wait, saturated, slow, stall
 
 DAY = 1_800_000_000.0
 

@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from tricorn.arbiter.stalls.advice import WAITS, cure_of
-from tricorn.arbiter.stalls.log_line import Sums, line, sentence_of
 from tricorn.record import Record
+from tricorn.stalls.advice import WAITS, cure_of
+from tricorn.stalls.log_line import Sums, line, sentence_of
 from tricorn.workers.stall import Stall
 
 SCHEMA = "tricorn-stall/1"
