@@ -28,11 +28,11 @@ ERRORS = ("ConfigError", "BindError", "AppImportError", "BootError", "TricornErr
 ANY = "…"
 
 CARRIED: dict[str, tuple[str, ...]] = {
-    "arbiter/certificates.py:Certificates._publish": (),  # the core's, of a file
-    "arbiter/certificates.py:Certificates._take": ("arbiter/certificates.py:_warnings",),
-    "arbiter/certificates.py:Certificates._warn_of_ends": ("arbiter/certificates.py:ends",),
-    "arbiter/certificates.py:check": (),
-    "arbiter/certificates.py:make": ("config/tls.py:plan", "config/ciphers.py:served"),
+    "tls/certificates.py:Certificates._publish": (),  # the core's, of a file
+    "tls/certificates.py:Certificates._take": ("tls/certificates.py:_warnings",),
+    "tls/certificates.py:Certificates._warn_of_ends": ("tls/certificates.py:ends",),
+    "tls/certificates.py:check": (),
+    "tls/certificates.py:make": ("tls/from_settings.py:plan", "tls/ciphers.py:served"),
     "arbiter/effects.py:Effects.perform": ("arbiter/generation.py:describe",),
     "arbiter/loop.py:Loop._note_stall": ("stalls/log_line.py:line", "stalls/log_line.py:_head"),
     "arbiter/effects.py:Effects._reload": (
@@ -56,11 +56,11 @@ CARRIED: dict[str, tuple[str, ...]] = {
     "arbiter/policy/booting.py:_size": ("config/sizing.py:sentence",),
     "arbiter/start.py:run": ("config/sizing.py:sentence",),
     "arbiter/start.py:_warn": ("workers/native.py:unknown_atoms", "workers/native.py:upload_warning"),
-    "arbiter/tls_files.py:read": ("config/tls_plan.py:encrypted",),
+    "tls/files.py:read": ("tls/plan.py:encrypted",),
     "arbiter/upgrade.py:Upgrade.watch_parent": (),  # an error of pidfile.py
     "compat/uvicorn/config.py:Config.bind_socket": (),  # what the system says
     "config/settings/hooks.py:_log_request": (),  # a method and a path
-    "config/tls_context.py:_note_chain": ("config/tls_plan.py:encrypted",),
+    "tls/from_context.py:_note_chain": ("tls/plan.py:encrypted",),
     "config/unavailable.py:refuse": (),  # the sentences of config/unavailable.py, which the settings have
     "embedded.py:EmbeddedServer.__init__": (),  # those of `arbiter/start.py:_warn`
     "embedded.py:EmbeddedServer._end": (),  # the core's, below
@@ -97,7 +97,7 @@ MADE_AT = {
     "arbiter/periodic/statsd_gauges.py:run": "debug",
     "arbiter/periodic/statsd_gauges.py:_send_load": "debug",
     "arbiter/generation.py:describe": "info",
-    "config/tls_plan.py:encrypted": "ConfigError",
+    "tls/plan.py:encrypted": "ConfigError",
     "gateway/app_loader.py:_not_found": "AppImportError",
     "tricorn_green/database.py:sentence": "error",
     "workers/base.py:_start_application": "error",

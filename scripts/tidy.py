@@ -8,7 +8,7 @@
 * `tricorn._core` is imported in workers/native.py, gateway/, doctor/engine.py, load/engine.py, log/atoms.py,
   log/outlet.py, metrics/scoreboard.py, self_signed.py only.
 * The server imports none of the other distributions, not even for type checkers: entry points name them.
-* The arbiter takes modules that greenlet libraries patch from `tricorn.unpatched`.
+* The arbiter, with stalls and tls, takes modules that greenlet libraries patch from `tricorn.unpatched`.
 * Bytes of clients move in stream.rs of tricorn-io, and secured.rs beside it, only.
 """
 
@@ -45,7 +45,7 @@ CORE_USERS = (
 )
 SERVER = "python/tricorn/"
 OTHERS = ("tricorn_bench", "tricorn_green", "tricorn_tools")
-ARBITER = ("python/tricorn/arbiter/", "python/tricorn/stalls/")
+ARBITER = tuple(SERVER + each for each in ("arbiter/", "stalls/", "tls/", "shared_memory.py"))
 PATCHED = {"os", "select", "signal", "socket", "time"}
 
 IO = "crates/tricorn-io/src/"

@@ -26,15 +26,16 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from tricorn import log as logs
-from tricorn.arbiter import certificates, generation
+from tricorn.arbiter import generation
 from tricorn.arbiter.listeners.sockets import Listener, start_listening
-from tricorn.arbiter.tickets import Tickets
 from tricorn.config import program
 from tricorn.config.load import Sources, working_directory
 from tricorn.config.resolve import Layer
 from tricorn.errors import ConfigError
 from tricorn.gateway import agents, asgi, interfaces, observe_asgi
 from tricorn.gateway.lifespan import Lifespan
+from tricorn.tls import certificates
+from tricorn.tls.tickets import Tickets
 from tricorn.workers import native, watch
 from tricorn.workers.application import Application
 from tricorn.workers.asgi import AsgiWorker

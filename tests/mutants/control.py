@@ -69,10 +69,10 @@ CONTROL_SOCKET = (
     Fault(
         "sealed_pages",
         "a reader that is given the pages cannot write them",
-        f"{ARBITER}/shared_memory.py",
+        "python/tricorn/shared_memory.py",
         " | 0x0010",
         "",
-        (f"{UNIT}/test_shared_memory.py",),
+        ("tests/unit/test_shared_memory.py",),
     ),
     Fault(
         "place_of_others",

@@ -12,8 +12,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from tricorn import descriptors
-from tricorn.arbiter.shared_memory import Memory
 from tricorn.metrics.scoreboard import GROUP_BYTES, LEDGER_BYTES
+from tricorn.shared_memory import Memory
 from tricorn.unpatched import os, socket
 
 SEND_BUFFER = 4 << 20

@@ -7,15 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from tricorn import import_hooks
 from tricorn import log as logs
-from tricorn.arbiter import certificates, hooks
-from tricorn.arbiter.certificates import Certificates
+from tricorn.arbiter import hooks
 from tricorn.arbiter.listeners import reuse_port, sockets
 from tricorn.arbiter.listeners.sockets import Listener
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.policy.commands import Level
 from tricorn.arbiter.policy.settings import Policy
-from tricorn.arbiter.tickets import Tickets
-from tricorn.config import tls
 from tricorn.config.addresses import Address, parse
 from tricorn.config.config import Config
 from tricorn.config.doors import Door
@@ -24,6 +21,9 @@ from tricorn.errors import AppImportError, BootError, shown
 from tricorn.gateway import interfaces
 from tricorn.log import Logger
 from tricorn.record import replace
+from tricorn.tls import certificates, from_settings
+from tricorn.tls.certificates import Certificates
+from tricorn.tls.tickets import Tickets
 from tricorn.unpatched import time
 from tricorn.workers import boot_failure, privileges, registry, title
 from tricorn.workers.application import Application
@@ -134,7 +134,7 @@ def check(config: Config) -> None:
     """Checks what only the arbiter, the workers and the core can judge. Raises ConfigError; touches nothing."""
     if not registry.is_foreign(config.worker_class):  # else it is imported in the environment of the configuration
         registry.loop_of(registry.choose(config.worker_class, config.threads), config)
-    tls.check(config)
+    from_settings.check(config)
     privileges.check(config.uid, config.gid, initgroups=config.initgroups)
     if config.reload:
         from tricorn.workers import reloader

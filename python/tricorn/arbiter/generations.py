@@ -7,18 +7,18 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from tricorn import log as logs
-from tricorn.arbiter.certificates import Certificates
 from tricorn.arbiter.environment import Environment
 from tricorn.arbiter.generation import Generation, adapted, bind, check, discard, prepare
 from tricorn.arbiter.listeners import sockets
 from tricorn.arbiter.listeners.sockets import Listener
 from tricorn.arbiter.policy.commands import Level
-from tricorn.arbiter.tickets import Tickets
 from tricorn.config.addresses import Address
 from tricorn.config.config import Config
 from tricorn.config.load import Loaded, Sources
 from tricorn.errors import ConfigError
 from tricorn.log import Logger
+from tricorn.tls.certificates import Certificates
+from tricorn.tls.tickets import Tickets
 from tricorn.unpatched import time
 from tricorn.workers.application import Application
 

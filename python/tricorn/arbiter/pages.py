@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tricorn.arbiter.shared_memory import Memory
 from tricorn.metrics.scoreboard import Scoreboard
+from tricorn.shared_memory import Memory
 
 SIZE = 256 << 10
 """Bytes of a page, at least: for two thousand requests at once."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tricorn.arbiter.shared_memory import Memory
 from tricorn.metrics.scoreboard import Route, RoutePages, route_bytes
+from tricorn.shared_memory import Memory
 
 if TYPE_CHECKING:
     from tricorn.log import Logger

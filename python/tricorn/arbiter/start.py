@@ -32,13 +32,13 @@ from tricorn.arbiter.pidfile import Pidfiles
 from tricorn.arbiter.policy.state import State
 from tricorn.arbiter.process_table import ProcessTable
 from tricorn.arbiter.systemd import Notifier, Watchdog
-from tricorn.arbiter.tickets import Tickets
 from tricorn.arbiter.upgrade import Upgrade
 from tricorn.config.load import Loaded, Sources
 from tricorn.errors import TricornError
 from tricorn.gateway.wsgi import SERVER_SOFTWARE
 from tricorn.log import bounded
 from tricorn.metrics import application
+from tricorn.tls.tickets import Tickets
 from tricorn.unpatched import os, time
 from tricorn.version import __version__
 from tricorn.workers import ending, registry, title, watch

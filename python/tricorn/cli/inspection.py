@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tricorn import log as logs
-from tricorn.arbiter import certificates, generation
+from tricorn.arbiter import generation
 from tricorn.arbiter.environment import Environment
 from tricorn.arbiter.listeners import sockets
 from tricorn.config.config import DEFAULT, Config
@@ -22,6 +22,7 @@ from tricorn.errors import shown as shown_error
 from tricorn.gateway import interfaces
 from tricorn.log import configured, names, targets
 from tricorn.record import Record
+from tricorn.tls import certificates
 from tricorn.workers import boot_failure, native, registry
 from tricorn.workers.application import Application
 from tricorn.workers.base import Worker

@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from tricorn.arbiter import pages, shared_memory
+from tricorn import shared_memory
+from tricorn.arbiter import pages
 from tricorn.arbiter.pages import COUNT, SIZE, Pages
-from tricorn.arbiter.shared_memory import Memory
+from tricorn.shared_memory import Memory
 
 
 def held() -> int:

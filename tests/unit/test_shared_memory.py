@@ -6,7 +6,7 @@ import mmap
 import os
 
 import pytest
-from tricorn.arbiter.shared_memory import Memory
+from tricorn.shared_memory import Memory
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tricorn.arbiter.tickets import SIZE, Keys, Tickets
+from tricorn.tls.tickets import SIZE, Keys, Tickets
 
 LIFETIME = 100
 

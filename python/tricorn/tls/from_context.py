@@ -7,16 +7,16 @@ context that it returns. A hook that returns what the factory makes changes noth
 
 from __future__ import annotations
 
-import os
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tricorn.config import ciphers
-from tricorn.config.tls_plan import ALPN, ASKS, VERSIONS, Pair, Plan, encrypted, is_encrypted
 from tricorn.errors import ConfigError, TricornError
 from tricorn.record import replace
+from tricorn.tls import ciphers
+from tricorn.tls.plan import ALPN, ASKS, VERSIONS, Pair, Plan, encrypted, is_encrypted
+from tricorn.unpatched import os
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tricorn.config import tls
 from tricorn.config.config import Config
 from tricorn.config.resolve import Raw, override, resolve
-from tricorn.config.tls_plan import Pair
 from tricorn.config.tls_values import CertificateFiles, CertReqs
 from tricorn.config.validators import Invalid
 from tricorn.errors import ConfigError
+from tricorn.tls import from_settings
+from tricorn.tls.plan import Pair, Plan
 
 
 def config(**values: object) -> Config:
@@ -53,7 +53,7 @@ class TestValues:
 class TestCheck:
     def test_https_needs_a_certificate_and_says_which_setting(self) -> None:
         with pytest.raises(ConfigError) as caught:
-            tls.check(config(bind=":80,https://:443"))
+            from_settings.check(config(bind=":80,https://:443"))
         assert str(caught.value) == (
             "https://:443 (from --bind) speaks TLS, and there is no certificate. Set certfile and keyfile, or "
             "certificate; `tricorn dev-cert` makes one for development."
@@ -61,7 +61,7 @@ class TestCheck:
 
     def test_a_key_needs_its_certificate(self) -> None:
         with pytest.raises(ConfigError, match=r"keyfile is set \(from --keyfile\) and certfile is not"):
-            tls.check(config(keyfile="key.pem"))
+            from_settings.check(config(keyfile="key.pem"))
 
     @pytest.mark.parametrize(
         "values",
@@ -74,15 +74,15 @@ class TestCheck:
         ],
     )
     def test_what_goes_together(self, values: dict[str, object]) -> None:
-        tls.check(config(**values))
+        from_settings.check(config(**values))
 
     def test_a_hook_alone_asks_for_no_tls_as_under_gunicorn(self) -> None:
-        assert not tls.serves(config(ssl_context=lambda config, factory: factory()))
+        assert not from_settings.serves(config(ssl_context=lambda config, factory: factory()))
 
 
 class TestPlan:
     def test_paths_begin_where_the_server_works(self) -> None:
-        made, warnings = tls.plan(
+        made, warnings = from_settings.plan(
             config(
                 chdir="/srv",
                 certfile="cert.pem",
@@ -105,16 +105,16 @@ class TestPlan:
         assert warnings == ()
 
     def test_what_holds_where_nothing_is_said(self) -> None:
-        made, _ = tls.plan(config(certfile="/c", keyfile="/k"))
-        assert made == tls.Plan(certificates=(Pair("/c", "/k"),), ticket_lifetime=43_200)
+        made, _ = from_settings.plan(config(certfile="/c", keyfile="/k"))
+        assert made == Plan(certificates=(Pair("/c", "/k"),), ticket_lifetime=43_200)
         assert (made.asks, made.min_version, made.max_version, made.suites) == ("none", "1.2", "1.3", None)
 
     def test_clients_are_asked_only_if_it_is_known_whose_are_accepted(self) -> None:
-        assert tls.plan(config(certfile="/c", ca_certs="/ca", cert_reqs=1))[0].asks == "optional"
+        assert from_settings.plan(config(certfile="/c", ca_certs="/ca", cert_reqs=1))[0].asks == "optional"
         with pytest.raises(ConfigError, match=r"cert_reqs = 2 \(from --cert_reqs\) .*Set ca_certs"):
-            tls.plan(config(certfile="/c", cert_reqs=2))
+            from_settings.plan(config(certfile="/c", cert_reqs=2))
 
     def test_what_there_is_to_warn_about(self) -> None:
-        _, warnings = tls.plan(config(certfile="/c", tls_key_log="/tmp/keys"))
+        _, warnings = from_settings.plan(config(certfile="/c", tls_key_log="/tmp/keys"))
         assert [warning.partition(" ")[0] for warning in warnings] == ["tls_key_log"]
         assert "Who reads that file reads all that is encrypted" in warnings[0]

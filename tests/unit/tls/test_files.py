@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
-from tricorn.arbiter import tls_files
-from tricorn.config.tls_plan import Pair, Plan
 from tricorn.errors import ConfigError
+from tricorn.tls import files
+from tricorn.tls.plan import Pair, Plan
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def plan(tmp_path: Path) -> Plan:
 
 def test_what_the_core_is_given(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "cert.pem.ocsp").write_bytes(b"response")
-    bundle = tls_files.read(plan)
+    bundle = files.read(plan)
     assert bundle == {
         "certificates": [(str(tmp_path / "cert.pem"), b"cert.pem", b"key.pem", b"response")],
         "ca": b"ca.pem\nmore",
@@ -39,21 +39,21 @@ def test_what_the_core_is_given(plan: Plan, tmp_path: Path) -> None:
 
 class TestLook:
     def test_nothing_changes_by_looking_or_reading(self, plan: Plan) -> None:
-        before = tls_files.look(plan)
-        tls_files.read(plan)
-        assert tls_files.look(plan) == before
+        before = files.look(plan)
+        files.read(plan)
+        assert files.look(plan) == before
 
     @pytest.mark.parametrize("name", ["cert.pem", "key.pem", "ca.pem"])
     def test_another_content_of_the_same_length_is_seen(self, plan: Plan, tmp_path: Path, name: str) -> None:
-        before = tls_files.look(plan)
+        before = files.look(plan)
         (tmp_path / name).write_text(name[::-1])
         os.utime(tmp_path / name, ns=(1, 1))
-        assert tls_files.look(plan) != before
+        assert files.look(plan) != before
 
     def test_a_response_that_appears_is_seen(self, plan: Plan, tmp_path: Path) -> None:
-        before = tls_files.look(plan)
+        before = files.look(plan)
         (tmp_path / "cert.pem.ocsp").touch()
-        assert tls_files.look(plan) != before
+        assert files.look(plan) != before
 
     def test_a_directory_behind_a_link_is_seen_as_kubernetes_changes_it(self, tmp_path: Path) -> None:
         for number in "12":
@@ -63,10 +63,10 @@ class TestLook:
         (tmp_path / "data").symlink_to("1")
         path = str(tmp_path / "data" / "cert.pem")
         plan = Plan(certificates=(Pair(path, path),))
-        before = tls_files.look(plan)
+        before = files.look(plan)
         (tmp_path / "new").symlink_to("2")
         (tmp_path / "new").rename(tmp_path / "data")
-        assert tls_files.look(plan) != before
+        assert files.look(plan) != before
 
     def test_nor_does_it_matter_that_the_file_is_a_link(self, tmp_path: Path) -> None:
         for number in "12":
@@ -75,21 +75,21 @@ class TestLook:
         link = tmp_path / "live.pem"
         link.symlink_to("1")
         plan = Plan(certificates=(Pair(str(link), str(link)),))
-        before = tls_files.look(plan)
+        before = files.look(plan)
         (tmp_path / "1").write_text("renewed")
-        assert tls_files.look(plan) != before
+        assert files.look(plan) != before
 
     def test_a_file_that_is_gone_is_seen(self, plan: Plan, tmp_path: Path) -> None:
         (tmp_path / "key.pem").unlink()
-        assert tls_files.look(plan)[str(tmp_path / "key.pem")] is None
+        assert files.look(plan)[str(tmp_path / "key.pem")] is None
         with pytest.raises(ConfigError, match=r"key\.pem cannot be read, which TLS needs: No such file"):
-            tls_files.read(plan)
+            files.read(plan)
 
 
 def test_an_encrypted_key_has_a_remedy(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "key.pem").write_text("-----BEGIN ENCRYPTED PRIVATE KEY-----\n")
     with pytest.raises(ConfigError, match=r"is encrypted.*openssl pkey -in .*key\.pem -out plain\.pem"):
-        tls_files.read(plan)
+        files.read(plan)
 
 
 class TestTicketKeys:
@@ -99,12 +99,12 @@ class TestTicketKeys:
         one.write_bytes(b"a" * size)
         other.write_bytes(b"a" * (size - 1) + b"b")
         plan = Plan(certificates=(), ticket_files=(str(one), str(other)))
-        first, second = tls_files.ticket_keys(plan)
+        first, second = files.ticket_keys(plan)
         assert len(first) == len(second) == 32
         assert first != second
-        assert tls_files.ticket_keys(plan) == [first, second], "several hosts have the same"
+        assert files.ticket_keys(plan) == [first, second], "several hosts have the same"
 
     def test_another_size_is_refused_with_the_remedy(self, tmp_path: Path) -> None:
         (tmp_path / "one").write_bytes(b"a" * 32)
         with pytest.raises(ConfigError, match=r"has 32 bytes: expected 48 or 80 random ones, as `openssl rand 80 >"):
-            tls_files.ticket_keys(Plan(certificates=(), ticket_files=(str(tmp_path / "one"),)))
+            files.ticket_keys(Plan(certificates=(), ticket_files=(str(tmp_path / "one"),)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from tricorn.config.tls_plan import Plan, encrypted, is_encrypted
 from tricorn.errors import ConfigError
+from tricorn.tls.plan import Plan, encrypted, is_encrypted
 from tricorn.unpatched import os
 
 OCSP = ".ocsp"

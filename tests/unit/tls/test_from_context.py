@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tricorn.config import tls
-from tricorn.config.tls_plan import Pair, Plan
 from tricorn.errors import ConfigError
+from tricorn.tls import from_settings
+from tricorn.tls.plan import Pair, Plan
 
 from tests.harness import certificates
 from tests.harness.certificates import Authority, Issued
-from tests.unit.config.test_tls import config
+from tests.unit.tls.test_from_settings import config
 
 Hook = Callable[[Any, Callable[[], ssl.SSLContext]], Any]
 
@@ -33,7 +33,7 @@ def plan(hook: Hook | None, issued: Issued, **values: object) -> Plan:
     values = {"certfile": str(issued.certificate), "keyfile": str(issued.key), **values}
     if hook is not None:
         values["ssl_context"] = hook
-    return tls.plan(config(**values))[0]
+    return from_settings.plan(config(**values))[0]
 
 
 def unchanged(config: Any, factory: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
@@ -92,7 +92,7 @@ class TestWhatIsTakenOver:
             context.set_alpn_protocols(["h2", "http/1.1"])
             return context
 
-        made, _ = tls.plan(config(bind="https://:443", ssl_context=hook))
+        made, _ = from_settings.plan(config(bind="https://:443", ssl_context=hook))
         assert made.certificates == (Pair(str(issued.certificate), str(issued.key)),)
         assert (made.min_version, made.max_version, made.asks) == ("1.3", "1.3", "optional")
         assert made.ca_files == (str(authority.certificate),)

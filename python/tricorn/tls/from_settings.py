@@ -1,19 +1,19 @@
 """Makes the TLS plan of the settings, which names files and reads none.
 
-Lowest to highest: the settings, or the context that the hook `ssl_context` makes of them (`tls_context`). The arbiter
-reads the files of the plan, at the start and when they change (`arbiter.certificates`).
+Lowest to highest: the settings, or the context that the hook `ssl_context` makes of them (`from_context`). The arbiter
+reads the files of the plan, at the start and when they change (`certificates`).
 """
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from tricorn.config import doors
 from tricorn.config.settings.tls import Tls
-from tricorn.config.tls_plan import ASKS, Pair, Plan
 from tricorn.errors import ConfigError
 from tricorn.record import replace
+from tricorn.tls.plan import ASKS, Pair, Plan
+from tricorn.unpatched import os
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
@@ -57,12 +57,12 @@ def plan(config: Config) -> tuple[Plan, tuple[str, ...]]:
         )
     made = of_settings(config)
     if has_hook(config):
-        from tricorn.config import tls_context
+        from tricorn.tls import from_context
 
-        made, more = tls_context.plan(config, made)
+        made, more = from_context.plan(config, made)
         warnings += more
     elif config.ciphers is not None:
-        from tricorn.config import ciphers
+        from tricorn.tls import ciphers
 
         suites, warning = ciphers.suites_of(config.ciphers, config.origin("ciphers"), made.min_version)
         made = replace(made, suites=suites)

@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tricorn.arbiter import tls_files
-from tricorn.arbiter.shared_memory import Memory
-from tricorn.arbiter.tickets import Tickets
-from tricorn.config import tls
 from tricorn.config.config import Config
-from tricorn.config.tls_plan import Plan
 from tricorn.errors import ConfigError
 from tricorn.log import Logger
+from tricorn.shared_memory import Memory
+from tricorn.tls import files, from_settings
+from tricorn.tls.plan import Plan
+from tricorn.tls.tickets import Tickets
 from tricorn.unpatched import time
 
 DAY = 86_400
@@ -40,9 +39,9 @@ class Certificates:
         self._plan = plan
         self._tickets = tickets
         self._interval = interval
-        self._bundle: tls_files.Bundle = {}
-        self._look: tls_files.Look = {}
-        self._tried: tls_files.Look = {}
+        self._bundle: files.Bundle = {}
+        self._look: files.Look = {}
+        self._tried: files.Look = {}
         """Files that were found broken, and are watched for a change."""
         self._next_look = self._next_rotation = self._next_warning = NEVER
         self.facts: tuple[Facts, ...] = ()
@@ -55,8 +54,8 @@ class Certificates:
 
     def open(self, now: float, log: Logger) -> None:
         """Reads, judges and publishes. Raises ConfigError."""
-        self._look = tls_files.look(self._plan)
-        self._take(tls_files.read(self._plan), now, log)
+        self._look = files.look(self._plan)
+        self._take(files.read(self._plan), now, log)
         self._next_look = now + self._interval if self._interval else NEVER
 
     @property
@@ -83,11 +82,11 @@ class Certificates:
             self._warn_of_ends(log)
 
     def _look_at_files(self, now: float, log: Logger) -> None:
-        found = tls_files.look(self._plan)
+        found = files.look(self._plan)
         if found == self._look:
             return
         try:
-            self._take(tls_files.read(self._plan), now, log)
+            self._take(files.read(self._plan), now, log)
         except ConfigError as error:
             if found == self._tried:
                 log.error("TLS files have changed, and those of before stay in force: %s", error)
@@ -98,7 +97,7 @@ class Certificates:
         else:
             self._look = found
 
-    def _take(self, bundle: tls_files.Bundle, now: float, log: Logger) -> None:
+    def _take(self, bundle: files.Bundle, now: float, log: Logger) -> None:
         from tricorn.workers import native
 
         with_keys = {**bundle, "ticket_keys": self._ticket_keys(now)}
@@ -115,7 +114,7 @@ class Certificates:
         self._next_warning = now + DAY
         self._warn_of_ends(log)
 
-    def _publish(self, bundle: tls_files.Bundle, now: float) -> None:
+    def _publish(self, bundle: files.Bundle, now: float) -> None:
         from tricorn.workers import native
 
         try:
@@ -131,7 +130,7 @@ class Certificates:
         if self._plan.ticket_lifetime <= 0:
             return []
         if self._plan.ticket_files:
-            return tls_files.ticket_keys(self._plan)
+            return files.ticket_keys(self._plan)
         return self._tickets.at(now, self._plan.ticket_lifetime).in_order
 
     def _warn_of_ends(self, log: Logger) -> None:
@@ -141,15 +140,15 @@ class Certificates:
 
 def make(config: Config, tickets: Tickets, log: Logger) -> Certificates | None:
     """Puts the configuration's certificates in force. Returns None if there are none. Raises ConfigError."""
-    if not (config.has_certificate or tls.serves(config)):
+    if not (config.has_certificate or from_settings.serves(config)):
         return None
-    plan, warnings = tls.plan(config)
+    plan, warnings = from_settings.plan(config)
     for warning in warnings:
         log.warning("%s", warning)
-    if not tls.serves(config):
+    if not from_settings.serves(config):
         log.warning(
             "There is a certificate (from %s), and no address speaks TLS: bind = %s.",
-            next(config.origin(name) for name in tls.CERTIFICATES if not config.is_default(name)),
+            next(config.origin(name) for name in from_settings.CERTIFICATES if not config.is_default(name)),
             ",".join(config.bind),
         )
     made = Certificates(plan, tickets, config.tls_reload)
@@ -161,12 +160,12 @@ def check(config: Config) -> tuple[str, ...]:
     """Returns the warnings of a start. Raises ConfigError for what a start would refuse; publishes nothing."""
     from tricorn.workers import native
 
-    if not (config.has_certificate or tls.serves(config)):
+    if not (config.has_certificate or from_settings.serves(config)):
         return ()
-    plan, warnings = tls.plan(config)
-    keys = tls_files.ticket_keys(plan)
+    plan, warnings = from_settings.plan(config)
+    keys = files.ticket_keys(plan)
     try:
-        facts = tuple(native.check_tls({**tls_files.read(plan), "ticket_keys": keys}))
+        facts = tuple(native.check_tls({**files.read(plan), "ticket_keys": keys}))
     except ValueError as error:
         raise ConfigError(f"{error}") from None
     return (*warnings, *_warnings(facts), *ends(facts, time.time()))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tricorn.config import ciphers, tls
-from tricorn.config.ciphers import TLS_1_2, TLS_1_3, suites_of
 from tricorn.errors import ConfigError
+from tricorn.tls import ciphers, from_settings
+from tricorn.tls.ciphers import TLS_1_2, TLS_1_3, suites_of
 
-from tests.unit.config.test_tls import config
+from tests.unit.tls.test_from_settings import config
 
 
 def test_a_list_of_ours() -> None:
@@ -39,7 +39,7 @@ def test_what_openssl_does_not_know() -> None:
 
 
 def test_a_plan_has_them() -> None:
-    made, _ = tls.plan(config(certfile="/c", ciphers="ECDHE+AESGCM"))
+    made, _ = from_settings.plan(config(certfile="/c", ciphers="ECDHE+AESGCM"))
     assert made.suites is not None
     assert set(TLS_1_3) < set(made.suites)
     assert "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256" not in made.suites

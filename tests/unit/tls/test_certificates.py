@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tricorn.arbiter.certificates import DAY, Certificates
-from tricorn.arbiter.tickets import Tickets
-from tricorn.config.tls_plan import Pair, Plan
 from tricorn.errors import ConfigError
+from tricorn.tls.certificates import DAY, Certificates
+from tricorn.tls.plan import Pair, Plan
+from tricorn.tls.tickets import Tickets
 from tricorn.workers import native
 
 NOW = 1000.0
