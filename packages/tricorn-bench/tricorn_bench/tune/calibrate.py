@@ -10,12 +10,14 @@ from tricorn_bench.bench.errors import BenchError
 from tricorn_bench.bench.measure import Bench, Measured, measure
 from tricorn_bench.bench.result import Cell, Round
 from tricorn_bench.bench.trial import Stage, Trial
-from tricorn_bench.tune.model import KINDS, THREADS, Costs, Kind, saturating
+from tricorn_bench.tune.model import KINDS, THREADS, Costs, Kind, filling, holding, saturating
 
-LEAST_AT_ONCE = 256
-"""Requests at once that a loop is given at least: they cost it little, and show what it reaches."""
+FEW = 16
+"""Requests at once that show for how long each of them holds the loop."""
 MOST_AT_ONCE = 1_000
 """Requests at once in a worker: the default of `worker_connections`."""
+MANY = 2_000
+"""Position of the full load among a class's stages."""
 ALONE, SATURATED = 1.0, 2.0
 """Seconds of load."""
 
@@ -30,52 +32,66 @@ class Calibration(Record):
 def calibrate(bench: Bench, classes: Sequence[Configuration]) -> Calibration:
     """Raises BenchError if the application fails, or no class can run it."""
     once = replace(bench, rounds=1)
-    first = Stage(seconds=ALONE, connections=1, at=1.0)
-    by_itself = measure(once, [Trial(one, (first,), one.name) for one in classes])
-    alone = _by_class(by_itself)
-    trials = [_under_load(one, alone[one.worker_class]) for one in classes if one.worker_class in alone]
+    by_itself = measure(once, [_first(one) for one in classes])
+    alone, few = _by_class(by_itself, 1), _by_class(by_itself, FEW)
+    slots = {name: at_once(name, alone[name], few.get(name)) for name in alone}
+    trials = [_under_load(one, slots[name], latency(alone[name])) for one in classes if (name := _name(one)) in slots]
     found = measure(once, trials)
-    under_load = _by_class(found)
-    costs = {name: _costs(name, alone[name], under_load[name]) for name in under_load}
+    under_load = _by_class(found, MANY)
+    costs = {name: _costs(name, slots[name], alone[name], under_load[name]) for name in under_load}
     if not costs:
         raise BenchError(f"No class could be measured under load: {'; '.join(found.absent.values())}")
     return Calibration(costs, {**by_itself.absent, **found.absent})
 
 
-def at_once(worker_class: str, alone: float, cpu: float) -> int:
+def at_once(worker_class: str, alone: Round, few: Round | None = None) -> int:
     """Returns how many requests a worker of the class should have at once to show its limit."""
+    seconds, cpu = latency(alone), cpu_of(alone)
     match KINDS[worker_class]:
         case Kind.ONE:
             return 1
         case Kind.THREADS:
-            wanted = saturating(alone, cpu, THREADS[-1])
+            wanted = saturating(seconds, cpu, THREADS[-1])
             return next(threads for threads in THREADS if threads >= wanted)
         case Kind.LOOP:
-            return max(LEAST_AT_ONCE, saturating(alone, cpu, MOST_AT_ONCE))
+            few = few or alone
+            held = max(cpu_of(few), holding(seconds, rate_of(few), FEW))
+            return filling(seconds, held, MOST_AT_ONCE)
 
 
-def _under_load(one: Configuration, alone: Round) -> Trial:
-    name = one.worker_class
-    assert name is not None
-    requests = at_once(name, latency(alone), cpu_of(alone))
-    if KINDS[name] is Kind.THREADS:
-        one = Configuration.parse(f"{name} --threads {requests}")
-    # Some more wait, so that the worker is never without a request.
-    stage = Stage(seconds=max(SATURATED, 4 * latency(alone)), connections=requests + max(8, requests // 4), at=2.0)
-    return Trial(one, (stage,), one.name)
+def _first(one: Configuration) -> Trial:
+    stages = [Stage(seconds=ALONE, connections=1, at=1.0)]
+    if KINDS[_name(one)] is Kind.LOOP:
+        stages.append(Stage(seconds=ALONE, connections=FEW, at=float(FEW)))
+    return Trial(one, tuple(stages), one.name)
 
 
-def _by_class(found: Measured) -> dict[str, Round]:
-    return {_class_of(cell): cell["rounds"][-1] for cell in found.cells}
+def _under_load(one: Configuration, requests: int, alone: float) -> Trial:
+    kind = KINDS[_name(one)]
+    if kind is Kind.THREADS:
+        one = Configuration.parse(f"{_name(one)} --threads {requests}")
+    # Some more wait, so that the worker is never without a request; a loop takes them, too.
+    more = 0 if kind is Kind.LOOP else max(8, requests // 4)
+    prepared = Stage(seconds=max(SATURATED / 4, 2 * alone), connections=requests + more, kept=False)
+    load = replace(prepared, seconds=max(SATURATED, 4 * alone), at=float(MANY), kept=True)
+    return Trial(one, (prepared, load), one.name)
+
+
+def _by_class(found: Measured, at: int) -> dict[str, Round]:
+    return {_class_of(cell): cell["rounds"][-1] for cell in found.cells if cell["at"] == at}
 
 
 def _class_of(cell: Cell) -> str:
-    name = Configuration.parse(cell["configuration"]).worker_class
+    return _name(Configuration.parse(cell["configuration"]))
+
+
+def _name(one: Configuration) -> str:
+    name = one.worker_class
     assert name is not None
     return name
 
 
-def _costs(name: str, alone: Round, loaded: Round) -> Costs:
+def _costs(name: str, slots: int, alone: Round, loaded: Round) -> Costs:
     first, *workers = loaded["processes"]
     own = max((one["uss"] for one in workers), default=first["uss"])
     return Costs(
@@ -83,10 +99,11 @@ def _costs(name: str, alone: Round, loaded: Round) -> Costs:
         alone=latency(alone),
         cpu=cpu_of(loaded),
         rate=rate_of(loaded),
-        at_once=at_once(name, latency(alone), cpu_of(alone)),
+        at_once=slots,
         base=memory_of(loaded) - own,
         worker=own,
         connections=loaded["database"],
+        resting=alone["database"] or 0,
     )
 
 

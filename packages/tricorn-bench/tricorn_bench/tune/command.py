@@ -27,12 +27,14 @@ from tricorn_bench.bench.errors import BenchError, Interrupted
 from tricorn_bench.bench.machine import Cores
 from tricorn_bench.bench.measure import Bench, Generator, under_load
 from tricorn_bench.bench.presets import Asked
+from tricorn_bench.bench.report import drawing
 from tricorn_bench.bench.trial import Request, Stage
 from tricorn_bench.load import LoadError, access_log, progress
 from tricorn_bench.tune import model, running, trials
 from tricorn_bench.tune.calibrate import Calibration, calibrate
 from tricorn_bench.tune.explain import Place, places
 from tricorn_bench.tune.model import KINDS, Limits, Prediction
+from tricorn_bench.tune.page import html
 from tricorn_bench.tune.report import Findings, as_json, text
 from tricorn_bench.tune.verdict import Target, check_alone, judge
 
@@ -99,6 +101,7 @@ def parser() -> argparse.ArgumentParser:
     server.add_argument("--name", metavar="NAME", help="its proc_name")
     made.add_argument("--json", action="store_true", help="the answer as JSON (tricorn-tune/1)")
     made.add_argument("-o", "--output", metavar="FILE", help="writes the JSON there as well")
+    made.add_argument("--html", metavar="FILE", help="writes a page with charts: the model's curves, measured points")
     return made
 
 
@@ -129,13 +132,22 @@ def main(words: Sequence[str], generate: Generator | None = None) -> int:
 
 def _print(found: Findings, arguments: argparse.Namespace) -> None:
     answer = json.dumps(as_json(found), indent=1)
-    if arguments.output:
-        try:
-            Path(arguments.output).write_text(answer + "\n")
-        except OSError as error:
-            sys.stderr.write(f"\n{arguments.output} cannot be written: {error.strerror}.\n")
+    _write(arguments.output, lambda: answer + "\n")
+    _write(arguments.html, lambda: html(found))
     progress.clear(sys.stderr)
     print(answer if arguments.json else text(found))
+
+
+def _write(path: str | None, content: Callable[[], str]) -> None:
+    """Reports failures: what was measured is printed nevertheless."""
+    if path is None:
+        return
+    try:
+        Path(path).write_text(content())
+    except OSError as error:
+        sys.stderr.write(f"\n{path} cannot be written: {error.strerror}.\n")
+    except BenchError as error:
+        error.report()
 
 
 # ---- Measuring
@@ -151,6 +163,8 @@ class _Setup(Record):
 def _tune(arguments: argparse.Namespace, generate: Generator, say: Callable[[Findings], object]) -> None:
     """Hands over what is found after each step. Raises BenchError."""
     _demand_local(arguments)
+    if arguments.html and not drawing.available():
+        raise BenchError(drawing.MISSING)
     target = Target.parse(arguments.target) if arguments.target else None
     with ExitStack() as stack:
         database = Watch(arguments.db) if arguments.db else None
@@ -173,7 +187,9 @@ def _tune(arguments: argparse.Namespace, generate: Generator, say: Callable[[Fin
         chosen = trials.finalists(calibration, setup.limits)
         found = replace(found, chosen=chosen)
         say(found)
-        found = replace(found, places=_places(setup.bench, chosen[0], trials.connections(calibration, chosen)))
+        found = replace(
+            found, places=_places(setup.bench, chosen[0], trials.connections(calibration, chosen[0].configuration))
+        )
         say(found)
         today = predicted(setup.today, calibration, setup.limits)
         measured = trials.compare(setup.bench, calibration, chosen, today, arguments.seconds)

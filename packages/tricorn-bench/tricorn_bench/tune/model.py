@@ -6,7 +6,11 @@ With N workers on P processors, c CPU seconds for a request, and x requests a se
 
     sync      x as measured: one request at a time
     gthread   x = T / s for T threads and s seconds for a request alone (Little's law), up to x as measured with many
-    a loop    x as measured with many requests at once
+    a loop    x = n / (w + n h) for n requests at once, w seconds of waiting and h seconds in which one holds the loop
+
+A loop runs all callbacks that are ready before it reads the next requests (libuv, "Design overview"), so requests
+gather in batches: n of them wait together, then hold the loop one after another. Its limit 1 / h is reached with many
+more requests at once than one queue would need.
 
 Whatever makes the requests of a process wait for one another is in the measured x: the GIL, a call that blocks an event
 loop, a pool of connections. Between the two limits of gthread, threads queue for the GIL: exact mean value analysis of
@@ -28,6 +32,8 @@ THREADS = (1, 2, 4, 8, 16, 32, 64, 128)
 MOST_WORKERS = 128
 ROOM = 0.9
 """Fraction of the memory limit that is planned with."""
+IN_ALL = 4_000
+"""Requests at once in all workers of an event loop when a configuration is measured."""
 GIL_BOUND = 0.8
 """Fraction of a processor from which on one worker's limit is taken for the GIL."""
 
@@ -72,17 +78,24 @@ class Costs(Record):
     rate: float
     """Requests a second that the worker reached."""
     at_once: int
-    """Threads, or requests, that it had for that."""
+    """Threads, or requests in the loop, that it had for that."""
     base: int
     """PSS in bytes of the server with one worker, without what the worker has for itself."""
     worker: int
     """USS in bytes of the worker after the load."""
     connections: int | None = None
     """Connections to the database under load. None: not counted."""
+    resting: int = 0
+    """Connections to the database that one request at a time needs: a pool opens some at once."""
 
     @property
     def kind(self) -> Kind:
         return KINDS[self.worker_class]
+
+    @property
+    def holding(self) -> float:
+        """Seconds in which a request holds the event loop (h)."""
+        return holding(self.alone, self.rate, self.at_once)
 
 
 class Prediction(Record):
@@ -97,14 +110,24 @@ class Prediction(Record):
     threads: int = 1
 
 
-def worker_rate(costs: Costs, threads: int) -> float:
-    """Returns the requests a second of one worker, however many processors there are."""
+def worker_rate(costs: Costs, threads: int, requests: int | None = None) -> float:
+    """Returns the requests a second of one worker, however many processors there are.
+
+    `requests`: at once in a loop, if there are fewer than it had when it was measured.
+    """
+    if costs.kind is Kind.LOOP and requests is not None and requests < costs.at_once:
+        return min(costs.rate, requests / (costs.alone + (requests - 1) * costs.holding))
     if costs.kind is not Kind.THREADS:
         return costs.rate
     asymptote = min(threads / costs.alone, costs.rate)
     if costs.rate * costs.cpu < GIL_BOUND:
         return asymptote
     return min(asymptote, closed_rate(threads, 1 / costs.rate, costs.alone))
+
+
+def holding(alone: float, rate: float, requests: int) -> float:
+    """Returns for how many seconds a request holds a loop that serves `rate` a second with so many at once."""
+    return max(0.0, requests / rate - alone) / max(1, requests - 1)
 
 
 def closed_rate(customers: int, service: float, alone: float) -> float:
@@ -119,7 +142,8 @@ def closed_rate(customers: int, service: float, alone: float) -> float:
 
 
 def predict(costs: Costs, limits: Limits, workers: int, threads: int = 1) -> Prediction:
-    of_workers, of_processors = workers * worker_rate(costs, threads), limits.processors / costs.cpu
+    each = min(costs.at_once, max(1, IN_ALL // workers))
+    of_workers, of_processors = workers * worker_rate(costs, threads, each), limits.processors / costs.cpu
     words = f"{costs.worker_class} -w {workers}"
     if costs.kind is Kind.THREADS:
         words += f" --threads {threads}"
@@ -151,8 +175,9 @@ def _limit_of_workers(costs: Costs, threads: int) -> str:
 def _connections(costs: Costs, workers: int, threads: int) -> int | None:
     if costs.connections is None:
         return None
-    one = min(costs.connections, threads) if costs.kind is Kind.THREADS else costs.connections
-    return workers * one
+    if costs.kind is Kind.THREADS:
+        return workers * max(costs.resting, min(costs.connections, threads))
+    return workers * costs.connections
 
 
 def most_workers(costs: Costs, limits: Limits, threads: int = 1) -> int:
@@ -188,6 +213,11 @@ def best(predictions: Iterator[Prediction]) -> Prediction | None:
     return min((one for one in found if one.rate >= NEARLY * highest), key=lambda one: (one.memory, one.threads))
 
 
-def saturating(costs_alone: float, cpu: float, room: int) -> int:
-    """Returns how many requests at once keep a processor busy, and half as many again; at least 16, at most `room`."""
-    return max(16, min(room, math.ceil(1.5 * costs_alone / cpu)))
+def saturating(alone: float, cpu: float, room: int) -> int:
+    """Returns how many threads keep a processor busy, and half as many again; at least 16, at most `room`."""
+    return max(16, min(room, math.ceil(1.5 * alone / cpu)))
+
+
+def filling(alone: float, hold: float, room: int) -> int:
+    """Returns how many requests at once bring a loop within 10 % of its limit; at least 32, at most `room`."""
+    return max(32, min(room, math.ceil(10 * alone / hold)))

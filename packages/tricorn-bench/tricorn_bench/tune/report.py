@@ -7,6 +7,7 @@ from typing import Any
 
 from tricorn.record import Record
 from tricorn_bench.bench.report import layout
+from tricorn_bench.bench.report.layout import Table
 from tricorn_bench.tune import usl
 from tricorn_bench.tune.calibrate import Calibration
 from tricorn_bench.tune.explain import Place
@@ -33,20 +34,23 @@ class Findings(Record):
 
 
 def text(found: Findings) -> str:
-    parts = [_recommendation(found)] if found.verdict is not None else []
-    if found.calibration is not None:
-        parts.append(_costs(found, found.calibration))
-    if found.verdict is not None:
-        parts.append(_measured(found.verdict))
-    elif found.chosen:
-        parts.append(_predicted(found.chosen))
-    parts.append("\n".join(_remarks(found)))
+    parts = [recommendation(found), *(layout.plain(table.header, table.rows) for table in tables(found))]
+    parts.append("\n".join(remarks(found)))
     return "\n\n".join(part for part in parts if part)
 
 
-def _recommendation(found: Findings) -> str:
+def tables(found: Findings) -> list[Table]:
+    made = [_costs(found.calibration)] if found.calibration is not None else []
+    if found.verdict is not None:
+        return [*made, _measured(found.verdict)]
+    return [*made, _predicted(found.chosen)] if found.chosen else made
+
+
+def recommendation(found: Findings) -> str:
+    """Empty for an interrupted run."""
     verdict = found.verdict
-    assert verdict is not None
+    if verdict is None:
+        return ""
     if verdict.refusal:
         return verdict.refusal
     best = verdict.best
@@ -99,7 +103,7 @@ def _why(found: Findings, best: Finalist) -> str:
     return f"{sentence}."
 
 
-def _costs(found: Findings, calibration: Calibration) -> str:
+def _costs(calibration: Calibration) -> Table:
     header = ("one worker", "alone", "CPU", "at once", "requests/s", "memory", "of it own")
     rows = [
         (
@@ -113,17 +117,16 @@ def _costs(found: Findings, calibration: Calibration) -> str:
         )
         for costs in calibration.costs.values()
     ]
-    absent = [f"{name} was not measured: {why}." for name, why in calibration.absent.items()]
-    return "\n".join([layout.plain(header, rows), *absent])
+    return Table("One worker of each class", header, tuple(rows))
 
 
-def _predicted(chosen: Sequence[Prediction]) -> str:
+def _predicted(chosen: Sequence[Prediction]) -> Table:
     header = ("predicted", "requests/s", "memory")
     rows = [(one.configuration.name, f"{one.rate:,.0f}", f"{one.memory / MIB:,.0f} MiB") for one in chosen]
-    return layout.plain(header, rows)
+    return Table("Predicted", header, tuple(rows))
 
 
-def _measured(verdict: Verdict) -> str:
+def _measured(verdict: Verdict) -> Table:
     header = ("measured", "requests/s", "predicted", *(f"p99 at {load:.0%}" for load in LOADS), "CPU", "memory")
     rows = []
     for one in verdict.ranked:
@@ -139,17 +142,25 @@ def _measured(verdict: Verdict) -> str:
                 f"{one.memory / MIB:,.0f} MiB",
             )
         )
-    return layout.plain(header, rows)
+    return Table("Measured", header, tuple(rows))
 
 
-def _remarks(found: Findings) -> list[str]:
-    remarks = list(found.notes)
-    if found.limits.memory is not None:
-        remarks.append(f"Planned with {found.limits.memory / MIB:,.0f} MiB of memory.")
-    if found.limits.connections is not None:
-        remarks.append(f"Planned with {found.limits.connections} database connections.")
-    remarks.append(f"Measured with {found.request}; other requests may have another best configuration.")
-    return remarks
+def remarks(found: Findings) -> list[str]:
+    absent = found.calibration.absent if found.calibration is not None else {}
+    lines = [f"{name} was not measured: {why}." for name, why in absent.items()]
+    lines += [*found.notes, f"Planned with {limits(found)}."]
+    return [*lines, f"Measured with {found.request}; other requests may have another best configuration."]
+
+
+def limits(found: Findings) -> str:
+    """Names the limits: `2 processors, 2,048 MiB of memory`."""
+    allowed = found.limits
+    parts = [f"{allowed.processors:g} processor{'s' if allowed.processors != 1 else ''}"]
+    if allowed.memory is not None:
+        parts.append(f"{allowed.memory / MIB:,.0f} MiB of memory")
+    if allowed.connections is not None:
+        parts.append(f"{allowed.connections} database connections")
+    return ", ".join(parts)
 
 
 def as_json(found: Findings) -> dict[str, Any]:

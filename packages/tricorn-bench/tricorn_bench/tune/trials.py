@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from tricorn.record import replace
@@ -11,11 +10,13 @@ from tricorn_bench.bench.errors import BenchError
 from tricorn_bench.bench.measure import Bench, measure
 from tricorn_bench.bench.trial import Stage, Trial
 from tricorn_bench.tune import model
-from tricorn_bench.tune.calibrate import MOST_AT_ONCE, Calibration
-from tricorn_bench.tune.model import Limits, Prediction
+from tricorn_bench.tune.calibrate import Calibration
+from tricorn_bench.tune.model import IN_ALL, Kind, Limits, Prediction
 from tricorn_bench.tune.verdict import LOADS, Finalist, cells_to_rounds
 
 FINALISTS = 3
+LEAST = 64
+"""Requests at once at least."""
 
 
 def finalists(found: Calibration, limits: Limits) -> list[Prediction]:
@@ -33,19 +34,19 @@ def finalists(found: Calibration, limits: Limits) -> list[Prediction]:
     return sorted(best, key=lambda one: (-one.rate, one.memory))[:FINALISTS]
 
 
-def connections(found: Calibration, predictions: Sequence[Prediction]) -> int:
-    """Returns the requests at once that saturate every finalist (Little's law, and half as many again)."""
-    most = max(one.rate for one in predictions)
-    alone = max(costs.alone for costs in found.costs.values())
-    slots = max(one.configuration.workers * one.threads for one in predictions)
-    return min(2 * MOST_AT_ONCE, max(64, math.ceil(1.5 * most * alone), 2 * slots))
+def connections(found: Calibration, one: Configuration) -> int:
+    """Returns how many requests at once saturate a configuration."""
+    costs = found.costs.get(one.worker_class or "sync")
+    if costs is not None and costs.kind is Kind.LOOP:
+        return max(LEAST, min(IN_ALL, one.workers * costs.at_once))
+    # As many as there are slots, and as many again that wait.
+    return max(LEAST, 2 * one.workers * one.threads)
 
 
 def compare(
     bench: Bench, found: Calibration, chosen: Sequence[Prediction], today: Prediction | Configuration, seconds: float
 ) -> list[Finalist]:
     """Measures them under full load, then at parts of it. Raises BenchError."""
-    at_once = connections(found, chosen)
     predictions: dict[str, Prediction | None] = {one.configuration.name: one for one in chosen}
     configurations = {one.configuration.name: one.configuration for one in chosen}
     current = today.configuration if isinstance(today, Prediction) else today
@@ -53,13 +54,18 @@ def compare(
     predictions.setdefault(current.name, today if isinstance(today, Prediction) else None)
     # Requests that wait for a second need some seconds to fill every slot.
     longest = max(costs.alone for costs in found.costs.values())
-    full = Stage(seconds=max(seconds, 4 * longest), connections=at_once, at=1.0)
-    prepared = Stage(seconds=max(1.0, 2 * longest), connections=at_once, kept=False)
-    parts = tuple(replace(full, share=load, at=load) for load in LOADS)
-    if bench.swarm is not None:  # users have no rate of their own
-        parts = tuple(replace(full, connections=max(1, round(load * at_once)), at=load) for load in LOADS)
-    trials = [Trial(one, (prepared, full, *parts), one.name) for one in configurations.values()]
-    measured = measure(bench, trials)
+    most = max(connections(found, one) for one in configurations.values())
+
+    def trial(one: Configuration) -> Trial:
+        at_once = most if bench.swarm is not None else connections(found, one)
+        full = Stage(seconds=max(seconds, 4 * longest), connections=at_once, at=1.0)
+        prepared = Stage(seconds=max(1.0, 2 * longest), connections=at_once, kept=False)
+        parts = tuple(replace(full, share=load, at=load) for load in LOADS)
+        if bench.swarm is not None:  # users have no rate of their own
+            parts = tuple(replace(full, connections=max(1, round(load * at_once)), at=load) for load in LOADS)
+        return Trial(one, (prepared, full, *parts), one.name)
+
+    measured = measure(bench, [trial(one) for one in configurations.values()])
     return [
         Finalist(name, predictions[name], rounds)
         for name in configurations

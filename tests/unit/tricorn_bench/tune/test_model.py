@@ -29,6 +29,27 @@ class TestWorkerRate:
         assert model.worker_rate(half, 16) == pytest.approx(200.0, rel=0.05)
 
 
+class TestLoops:
+    """A request waits for 30 ms and blocks the loop for 20: measured with 50 at once."""
+
+    BLOCKS = costs("asgi", alone=0.05, cpu=0.001, rate=50 / (0.05 + 49 * 0.02), at_once=50)
+
+    def test_seconds_that_a_request_holds_the_loop(self) -> None:
+        assert self.BLOCKS.holding == pytest.approx(0.02)
+
+    @pytest.mark.parametrize(("requests", "rate"), [(1, 20.0), (3, 3 / 0.09), (50, 50 / 1.03), (500, 50 / 1.03)])
+    def test_few_requests_wait_together_and_block_in_turn(self, requests: int, rate: float) -> None:
+        assert model.worker_rate(self.BLOCKS, 1, requests) == pytest.approx(rate)
+
+    def test_many_workers_share_the_requests_of_a_measurement(self) -> None:
+        """160 workers have 25 each: 25 / (0.05 + 24 x 0.02)."""
+        assert model.predict(self.BLOCKS, Limits(900.0), 160).rate == pytest.approx(160 * 25 / 0.53)
+
+    @pytest.mark.parametrize(("alone", "hold", "wanted"), [(0.05, 0.02, 32), (0.05, 0.001, 500), (1.0, 0.0001, 1000)])
+    def test_requests_that_fill_a_loop(self, alone: float, hold: float, wanted: int) -> None:
+        assert model.filling(alone, hold, 1000) == wanted
+
+
 def test_one_station_alone_serves_at_its_rate() -> None:
     assert model.closed_rate(50, service=0.01, alone=0.01) == pytest.approx(100.0)
 
@@ -50,6 +71,11 @@ class TestPredict:
         assert found.connections == 12
 
 
+    def test_a_pool_that_opens_five_at_once_has_five_for_two_threads(self) -> None:
+        found = model.predict(costs("gthread", connections=5, resting=5, at_once=64, rate=100.0), Limits(4.0), 3, 2)
+        assert found.connections == 15
+
+
 class TestCandidates:
     def test_a_loop_that_does_not_block_needs_a_worker_for_each_processor(self) -> None:
         loop = costs("asgi", cpu=0.001, rate=990.0, at_once=500)
@@ -59,7 +85,7 @@ class TestCandidates:
 
     def test_calls_that_block_the_loop_need_more_workers_than_processors(self) -> None:
         """Ten milliseconds of each request block, one computes: 4 processors are busy with about 40 workers."""
-        loop = costs("asgi", cpu=0.001, rate=1 / 0.011, at_once=500)
+        loop = costs("asgi", cpu=0.001, rate=1 / 0.011, at_once=91)
         found = model.best(model.candidates(loop, Limits(4.0)))
         assert found is not None
         assert 40 <= found.configuration.workers <= 44

@@ -18,27 +18,33 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 def page(result: Result) -> str:
     """Raises BenchError without the library that draws."""
-    title = text.title(result)
+    lines = [f"{result['load']} Answer: {result['answer']}.", f"{result['made']} · {result['machine'].get('cpu', '')}"]
     parts = [
+        _tiles(result),
+        remarks(text.remarks(result)),
+        figures(charts(result)),
+        *(section(table) for table in tables.all_tables(result)),
+        _meanings(),
+        pairs("Machine", list(result["machine"].items())),
+        pairs("Commands", [("tricorn bench", result["command"]), *_commands(result)]),
+    ]
+    return document(text.title(result), lines, parts)
+
+
+def document(title: str, lines: Sequence[str], parts: Sequence[str]) -> str:
+    """Makes the page of its parts, which are HTML; `lines` below the title are text. The last one is less important."""
+    *first, last = lines
+    head = [
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f'<meta name="color-scheme" content="light dark"><title>{escape(title)}</title>',
         f"<style>{drawing.style(':root')}{STYLE}</style></head><body><main>",
-        f"<header><h1>{escape(title)}</h1><p>{escape(result['load'])} Answer: {escape(result['answer'])}.</p>",
-        f'<p class="muted">{escape(result["made"])} · {escape(result["machine"].get("cpu", ""))}</p></header>',
-        _tiles(result),
-        _remarks(result),
-        '<section class="charts">',
-        *(_figure(chart) for chart in charts(result)),
-        "</section>",
-        *(_table(table) for table in tables.all_tables(result)),
-        _meanings(),
-        _pairs("Machine", list(result["machine"].items())),
-        _pairs("Commands", [("tricorn bench", result["command"]), *_commands(result)]),
-        "</main></body></html>\n",
+        f"<header><h1>{escape(title)}</h1>",
+        *(f"<p>{escape(line)}</p>" for line in first),
+        f'<p class="muted">{escape(last)}</p></header>',
     ]
-    return "\n".join(part for part in parts if part)
+    return "\n".join([*head, *(part for part in parts if part), "</main></body></html>\n"])
 
 
 def _tiles(result: Result) -> str:
@@ -64,9 +70,13 @@ def _tiles(result: Result) -> str:
     return f'<section class="tiles">{"".join(tiles)}</section>' if len(result["cells"]) > 1 else ""
 
 
-def _remarks(result: Result) -> str:
-    remarks = text.remarks(result)
-    return f'<ul class="remarks">{"".join(f"<li>{escape(one)}</li>" for one in remarks)}</ul>' if remarks else ""
+def remarks(lines: Sequence[str]) -> str:
+    return f'<ul class="remarks">{"".join(f"<li>{escape(one)}</li>" for one in lines)}</ul>' if lines else ""
+
+
+def figures(drawn: Sequence[Chart]) -> str:
+    """Draws the charts. Raises BenchError without the library that draws."""
+    return "\n".join(['<section class="charts">', *map(_figure, drawn), "</section>"])
 
 
 def _figure(chart: Chart) -> str:
@@ -85,7 +95,7 @@ def _scalable(drawn: str, prefix: str) -> str:
     return re.sub(r'<svg([^>]*?) width="[\d.]+" height="[\d.]+"', r"<svg\1", drawn, count=1)
 
 
-def _table(table: Table) -> str:
+def section(table: Table) -> str:
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in table.header)
     rows = "".join(
         "<tr>" + "".join(f"<td{_mark(cell)}>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows
@@ -101,7 +111,7 @@ def _mark(cell: str) -> str:
 
 
 def _meanings() -> str:
-    return _pairs("What the figures are", [(figure.header, figure.note) for figure in FIGURES if figure.note])
+    return pairs("What the figures are", [(figure.header, figure.note) for figure in FIGURES if figure.note])
 
 
 def _commands(result: Result) -> Sequence[tuple[str, str]]:
@@ -112,7 +122,7 @@ def _commands(result: Result) -> Sequence[tuple[str, str]]:
     ]
 
 
-def _pairs(title: str, pairs: Sequence[tuple[str, str]]) -> str:
+def pairs(title: str, pairs: Sequence[tuple[str, str]]) -> str:
     rows = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in pairs)
     return f"<section><h2>{escape(title)}</h2><dl>{rows}</dl></section>"
 
