@@ -1,11 +1,13 @@
 """Makes built wheels ready for release: moves debug information out of them, and corrects their bill of materials.
 
-    python scripts/finish_wheel.py WHEEL... [--debug FOLDER]
+    python scripts/finish_wheel.py WHEEL... [--debug FOLDER] [--portable FOLDER]
 
 - The core keeps the names of its functions, for backtraces and `tricorn doctor`. Its line tables, two thirds of a
   wheel, go to FOLDER: debuggers find `NAME.debug` there by the link in the core.
 - The bill of materials that maturin writes also lists what Cargo only needs to build, or on other systems. It keeps
   what is linked.
+- The wheel for systems without the core (`py3-none-any`) is made of the first one: the same modules, metadata and
+  commands, without what belongs to the core.
 - A wheel that tells paths of the machine that built it is refused: `make wheel` and the release remap them.
 """
 
@@ -28,6 +30,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 
+OF_THE_CORE = re.compile(r"tricorn/_core\..+\.so|.*\.dist-info/sboms/.*")
+PORTABLE = "py3-none-any"
+
 Files = dict[zipfile.ZipInfo, bytes]
 
 
@@ -35,11 +40,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Makes built wheels ready for release.")
     parser.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL")
     parser.add_argument("--debug", type=Path, metavar="FOLDER", help="Where the debug information goes.")
+    parser.add_argument("--portable", type=Path, metavar="FOLDER", help="Where the wheel without the core goes.")
     arguments = parser.parse_args()
     for wheel in arguments.wheels:
         before = wheel.stat().st_size
         finish(wheel, arguments.debug)
         print(f"   {wheel.name}: {before / 1e6:.1f} MB -> {wheel.stat().st_size / 1e6:.1f} MB")
+    if arguments.portable is not None:
+        made = without_core(arguments.wheels[0], arguments.portable)
+        print(f"   {made.name}: {made.stat().st_size / 1e6:.1f} MB")
     return 0
 
 
@@ -110,6 +119,27 @@ def stripped(core: bytes, name: str, folder: Path | None) -> bytes:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(debug.read_bytes())
         return small.read_bytes()
+
+
+def without_core(wheel: Path, folder: Path) -> Path:
+    """Writes the wheel for systems without the core into the folder. Returns its path."""
+    distribution, version, *_ = wheel.name.split("-")
+    made = folder / f"{distribution}-{version}-{PORTABLE}.whl"
+    with zipfile.ZipFile(wheel) as archive:
+        files: Files = {
+            info: portable(archive.read(info)) if info.filename.endswith(".dist-info/WHEEL") else archive.read(info)
+            for info in archive.infolist()
+            if not OF_THE_CORE.fullmatch(info.filename)
+        }
+    folder.mkdir(parents=True, exist_ok=True)
+    write(made, files)
+    return made
+
+
+def portable(metadata: bytes) -> bytes:
+    """Returns the file WHEEL of a wheel for every system (PyPA specification, "Binary distribution format")."""
+    lines = [line for line in metadata.decode().splitlines() if not line.startswith(("Tag:", "Root-Is-Purelib:"))]
+    return "\n".join([*lines, "Root-Is-Purelib: true", f"Tag: {PORTABLE}", ""]).encode()
 
 
 def paths_in(name: str, data: bytes) -> Iterator[str]:

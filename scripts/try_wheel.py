@@ -18,7 +18,7 @@ import tempfile
 import time
 import urllib.request
 import venv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -54,6 +54,11 @@ def main() -> int:
                 with installed([wheel_of(folder, sys.version_info[:2]), *wheels]) as environment:
                     attempt(environment)
                 tried.append(distribution)
+        for wheel in folder.glob("tricorn-*-none-any.whl"):
+            check_choice(folder, wheel_of(folder, sys.version_info[:2]))
+            with installed([wheel, *PORTABLE_SERVERS]) as environment:
+                try_portable(environment)
+            tried.append("tricorn without the core")
     except Problem as problem:
         print(f"   {name}: {problem}")
         return 1
@@ -90,7 +95,7 @@ class Environment:
             raise Problem(f"{' '.join(words)} ended with {found[0]}, and not with {status} and {said!r}:\n{found[1]}")
 
     @contextmanager
-    def serving(self, application: str, *words: str) -> Iterator[str]:
+    def serving(self, application: str, *words: str, stops: signal.Signals = signal.SIGTERM) -> Iterator[str]:
         """The address of a server, for as long as the block runs; it answers, and leaves with status 0."""
         (self.work / "app.py").write_text(application)
         with socket.socket() as probe:
@@ -105,7 +110,7 @@ class Environment:
                     said = (self.work / "log").read_text()
                     raise Problem(f"{' '.join(words)}: the answer was {body!r}; the server said:\n{said}")
                 yield f"127.0.0.1:{port}"
-                server.send_signal(signal.SIGTERM)
+                server.send_signal(stops)
                 if status := server.wait(STOP_SECONDS):
                     raise Problem(f"{' '.join(words)}: the server left with status {status}")
             finally:
@@ -115,7 +120,7 @@ class Environment:
 
 
 @contextmanager
-def installed(wheels: list[Path]) -> Iterator[Environment]:
+def installed(wheels: Sequence[Path | str]) -> Iterator[Environment]:
     """A clean environment with these wheels, and what they depend on, for as long as the block runs."""
     with tempfile.TemporaryDirectory(prefix="tricorn-wheel-") as work:
         environment = Environment(Path(work))
@@ -164,6 +169,35 @@ def try_green(environment: Environment) -> None:
     with environment.serving(f"import tricorn\n{OFFLOADING}", "-k", "asgi"):
         pass
     environment.expects(1, "pip install 'tricorn[gevent]'", "tricorn", "-k", "gevent", "--check-config", "app:app")
+
+
+PORTABLE_SERVERS = ("uvicorn", "werkzeug")
+
+
+def try_portable(environment: Environment) -> None:
+    (environment.work / "app.py").write_text(APPLICATION)
+    environment.expects(0, "", "tricorn", "--check-config", "app:app")
+    environment.expects(0, "workers", "tricorn", "--print-config", "app:app")
+    environment.expects(1, "needs tricorn's native core", "tricorn", "ctl", "status")
+    for application in (APPLICATION, ASGI_APPLICATION):
+        with environment.serving(application, "--reload", stops=signal.SIGINT):
+            pass
+
+
+def check_choice(folder: Path, native: Path) -> None:
+    """Checks that pip takes the wheel with the core where there is one, and the other one elsewhere."""
+    for platform, core in {"macosx_14_0_arm64": False, "win_amd64": False, platform_of(native): True}.items():
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        choice = ["--no-index", f"--find-links={folder}", "--only-binary=:all:", "--platform", platform]
+        with tempfile.TemporaryDirectory() as into:
+            subprocess.run([*pip, *choice, "-d", into, "tricorn"], check=True)
+            (found,) = os.listdir(into)
+        if ("none-any" in found) == core:
+            raise Problem(f"pip takes {found} on {platform}")
+
+
+def platform_of(wheel: Path) -> str:
+    return wheel.stem.rpartition("-")[2].partition(".")[0]
 
 
 OTHERS: dict[str, Callable[[Environment], None]] = {

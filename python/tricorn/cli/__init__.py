@@ -56,6 +56,12 @@ def _run_command(name: str, words: Sequence[str]) -> int | None:
     except extensions.NotInstalled as error:
         sys.stderr.write(f"tricorn: error: {error}\n")
         return 2  # as of argparse
+    except ImportError:
+        if not lacks_core():
+            raise
+        from tricorn.cli import portable
+
+        return portable.refuse(f"tricorn {name}")
 
 
 def _of_extension(name: str) -> Command | None:
@@ -99,6 +105,13 @@ COMMANDS: dict[str, Command] = {"ctl": _control, "exec": _execute}
 """The server's own, by the first word of the command line."""
 
 
+def lacks_core() -> bool:
+    """Returns whether this installation has no native core: it is for a system other than Linux."""
+    from importlib.util import find_spec
+
+    return find_spec("tricorn._core") is None
+
+
 def _end(status: int) -> int:
     """Ends the process of a server that has served; its threads are not waited for without a limit."""
     from tricorn.workers import ending
@@ -116,6 +129,10 @@ def serve(sources: Sources) -> int:
     try:
         with until_reader_leaves():  # of --help, for one
             loaded = sources.load()
+        if lacks_core():
+            from tricorn.cli import portable
+
+            return portable.run(sources, loaded)
         config = loaded.config
         if config.check_config or config.print_config:
             from tricorn.cli import inspection

@@ -5,20 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import traceback
-from collections.abc import Sequence
 from typing import Any
 
 from tricorn import log as logs
 from tricorn.arbiter import generation
 from tricorn.arbiter.environment import Environment
 from tricorn.arbiter.listeners import sockets
-from tricorn.config.config import DEFAULT, Config
+from tricorn.config.config import Config
 from tricorn.config.load import Loaded
-from tricorn.config.registry import SETTINGS
-from tricorn.config.shown import shown
+from tricorn.config.shown import page
 from tricorn.errors import ConfigError, ExitCode
-from tricorn.errors import shown as shown_error
 from tricorn.gateway import interfaces
 from tricorn.log import configured, names, targets
 from tricorn.record import Record
@@ -34,7 +30,7 @@ def run(loaded: Loaded) -> int:
         print(f"Warning: {warning}", file=sys.stderr)
     config = loaded.config
     if config.print_config:
-        print(render(config, loaded.files), flush=True)
+        print(page(config, loaded.files), flush=True)
     generation.check(config)
     if unknown := native.unknown_atoms(config):
         print(f"Warning: {unknown}", file=sys.stderr)
@@ -46,25 +42,6 @@ def run(loaded: Loaded) -> int:
         print(f"Warning: {warning}", file=sys.stderr)
     check_addresses(config)
     return status
-
-
-def render(config: Config, files: Sequence[str] = ()) -> str:
-    """The page of `--print-config`: gunicorn's `name = value`, and where each value comes from; what is set is first.
-
-    `files` are those that were read. Lines without a setting begin with `#`.
-    """
-    width = max(len(setting.name) for setting in SETTINGS)
-    given: list[str] = []
-    default: list[str] = []
-    for setting in sorted(SETTINGS, key=lambda each: each.name):
-        value, origin = shown(setting, config.value(setting.name)), config.origin(setting.name)
-        if setting.name == "config" and not files:
-            value = "-"
-        why = f", {config.sizing.reasons}" if setting.name == "workers" and config.sizing else ""
-        line = f"{setting.name:{width}} = {value}  ({origin}{why})"
-        (default if origin == DEFAULT else given).append(line)
-    read = f"# Files that were read: {', '.join(files) or '-'}"
-    return "\n".join([read, "", "# Set", *(given or ["# nothing"]), "", "# Defaults", *default])
 
 
 def check_files(config: Config) -> None:
@@ -101,7 +78,7 @@ def check_application(config: Config) -> int:
     try:
         load(config, _Printer())
     except (Exception, SystemExit) as error:
-        report(error, config.wsgi_app or "")
+        boot_failure.report(error, config.wsgi_app or "")
         return ExitCode.CONFIG
     return ExitCode.OK
 
@@ -142,15 +119,6 @@ def load(config: Config, log: Any) -> Inspected:
         alias = registry.choose(interfaces.class_for(application, uri)[0], config.threads)
         worker_class = registry.load(alias)
     return Inspected(config.sized_for(worker_class.alias), worker_class)
-
-
-def report(error: BaseException, uri: str) -> None:
-    """Explains why the application cannot be loaded. Called in an exception handler."""
-    print("\nError while loading the application:\n", file=sys.stderr)
-    if text := boot_failure.sentence(error, uri):
-        print(text, file=sys.stderr)
-    else:
-        traceback.print_exception(*shown_error(error))
 
 
 class _Printer:

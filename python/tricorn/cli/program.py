@@ -23,8 +23,7 @@ def run(app: Callable[..., Any] | str, *, read_environment: bool = True, **setti
     back then. In worker processes it does not return: they end there, with SystemExit.
     """
     import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
-    from tricorn.arbiter.loop import handlers_of_signals, restore_signals
-    from tricorn.cli import serve
+    from tricorn.cli import lacks_core, serve
     from tricorn.config import program
     from tricorn.config.load import Sources, working_directory
 
@@ -39,6 +38,10 @@ def run(app: Callable[..., Any] | str, *, read_environment: bool = True, **setti
         application=None if isinstance(app, str) else app,
         reads_environment=read_environment,
     )
+    if lacks_core():
+        return serve(sources)
+    from tricorn.arbiter.loop import handlers_of_signals, restore_signals
+
     before, me = handlers_of_signals(), os.getpid()
     status = serve(sources)
     if os.getpid() != me:

@@ -67,12 +67,27 @@ class ClassName(Record):
         raise Malformed("expected a class or the name of one")
 
 
+HAS_NUMBERS = hasattr(os, "geteuid")
+"""Whether users and groups have numbers here; on Windows they have not, and `user` and `group` have no effect."""
+
+
+def own_user() -> int:
+    """Returns the number of the user who starts the server."""
+    return os.geteuid() if HAS_NUMBERS else 0
+
+
+def own_group() -> int:
+    return os.getegid() if HAS_NUMBERS else 0
+
+
 class User(Record):
     """The number of a user, from a number or a name. A number need not have a name: containers use such."""
 
     metavar: str = "USER"
 
     def parse(self, raw: object) -> int:
+        if not HAS_NUMBERS:
+            return own_user()
         import pwd
 
         return _identity(raw, "user", lambda name: pwd.getpwnam(name).pw_uid, os.geteuid)
@@ -84,6 +99,8 @@ class Group(Record):
     metavar: str = "GROUP"
 
     def parse(self, raw: object) -> int:
+        if not HAS_NUMBERS:
+            return own_group()
         import grp
 
         return _identity(raw, "group", lambda name: grp.getgrnam(name).gr_gid, os.getegid)

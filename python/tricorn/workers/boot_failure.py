@@ -66,3 +66,15 @@ def write(log: Logger, uri: str, error: BaseException) -> None:
             log.debug("Error while loading the application", exc_info=True)
     else:
         log.error("Exception in worker process", exc_info=shown(error))
+
+
+def report(error: BaseException, uri: str) -> None:
+    """Explains why the application cannot be loaded. Called in an exception handler."""
+    import sys
+    import traceback
+
+    print("\nError while loading the application:\n", file=sys.stderr)
+    if text := sentence(error, uri):
+        print(text, file=sys.stderr)
+    else:
+        traceback.print_exception(*shown(error))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tricorn.cli import inspection, main
+from tricorn.cli import main
+from tricorn.config import shown
 from tricorn.config.resolve import Layer, Raw, resolve
 
 pytestmark = pytest.mark.usefixtures("nothing_configured")
@@ -13,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("nothing_configured")
 
 def page(**values: object) -> dict[str, str]:
     layer = Layer({name: Raw(value, "a test") for name, value in values.items()})
-    lines = inspection.render(resolve([layer])).splitlines()
+    lines = shown.page(resolve([layer])).splitlines()
     pairs = [line.split(" = ", 1) for line in lines if line and not line.startswith("#")]
     set_, default = [name.strip() for name, _ in pairs[: len(values)]], [name for name, _ in pairs[len(values) :]]
     assert set_ == sorted(values), "what differs is first"

@@ -14,6 +14,7 @@ from tricorn import compat
 from tricorn.cli import inspection
 from tricorn.compat.assigned import FileSources
 from tricorn.errors import ExitCode, TricornError
+from tricorn.workers import boot_failure
 from tricorn_tools.doctor import check
 from tricorn_tools.doctor.check import report
 from tricorn_tools.doctor.check.finding import Finding, Severity
@@ -57,7 +58,7 @@ def main(words: Sequence[str]) -> int:
             raise  # argparse's; nothing of the application has run
         text = f"The application cannot be loaded: {type(error).__name__}: {error}"
         loading, application = error, uri
-        return _failed(text, lambda: inspection.report(loading, application), as_json=as_json)
+        return _failed(text, lambda: boot_failure.report(loading, application), as_json=as_json)
     if as_json:
         print(json.dumps(report.as_json(scene, findings), indent=2))
     else:

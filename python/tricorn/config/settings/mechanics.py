@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
-from tricorn.config.lookups import ExistingPath, Group, User
+from tricorn.config.lookups import ExistingPath, Group, User, own_group, own_user
 from tricorn.config.setting import Action, Section, Setting, fixed
 from tricorn.config.validators import (
     Boolean,
@@ -90,7 +88,7 @@ class Mechanics(Section):
     user = Setting(
         flags=("-u", "--user"),
         kind=User(),
-        default=os.geteuid(),
+        default=own_user(),
         default_shown="the user who starts the server",
         help="The user as which workers run: a name or a number.",
         doc="A user's number or name.",
@@ -99,7 +97,7 @@ class Mechanics(Section):
     group = Setting(
         flags=("-g", "--group"),
         kind=Group(),
-        default=os.getegid(),
+        default=own_group(),
         default_shown="the group of the user who starts the server",
         help="The group as which workers run: a name or a number.",
         doc="A group's number or name.",
