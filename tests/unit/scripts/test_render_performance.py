@@ -48,5 +48,5 @@ def test_users_who_still_wait_are_apart_from_errors(tmp_path: Path) -> None:
 def test_a_blend_has_its_chart_and_its_raw_data(tmp_path: Path) -> None:
     run = a_run(tmp_path / "2026-11-22-classic", "blend-90-10", over_workers())
     page = render_performance.render(run)
-    assert "(../benches/runs/2026-11-22-classic/blend-90-10/charts/rate.svg)" in page
-    assert "[Raw data](../benches/runs/2026-11-22-classic/blend-90-10/result.json)" in page
+    assert "(../../benches/runs/2026-11-22-classic/blend-90-10/charts/rate.svg)" in page
+    assert "[Raw data](../../benches/runs/2026-11-22-classic/blend-90-10/result.json)" in page
