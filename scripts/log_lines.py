@@ -55,7 +55,7 @@ CARRIED: dict[str, tuple[str, ...]] = {
     "arbiter/policy/log_once.py:log_once": (),  # what a worker has said
     "arbiter/policy/booting.py:_size": ("config/sizing.py:sentence",),
     "arbiter/start.py:run": ("config/sizing.py:sentence",),
-    "arbiter/start.py:_warn": ("workers/native.py:unknown_atoms", "workers/native.py:upload_warning"),
+    "arbiter/start.py:_warn": ("workers/native.py:unknown_atoms", "workers/core_options.py:upload_warning"),
     "tls/files.py:read": ("tls/plan.py:encrypted",),
     "arbiter/upgrade.py:Upgrade.watch_parent": (),  # an error of pidfile.py
     "compat/uvicorn/config.py:Config.bind_socket": (),  # what the system says
@@ -76,7 +76,7 @@ CARRIED: dict[str, tuple[str, ...]] = {
     "log/logger.py:Logger.access": (),  # a line of the access log
     "log/statsd.py:Statsd.__init__": ("log/outlet.py:complaint",),
     "log/targets.py:or_refused": (),  # the log or the file, and what the system says of it
-    "workers/auto.py:AutoWorker.loaded": (),  # native.upload_warning
+    "workers/auto.py:AutoWorker.loaded": (),  # core_options.upload_warning
     "workers/base.py:Worker._let_stand_in": ("workers/base.py:_start_application",),
     "workers/base.py:Worker._run_core": (),  # the core's, below
     "workers/base.py:Worker.notice": (),

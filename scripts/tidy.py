@@ -5,8 +5,8 @@
 * The subject of a sentence is a thing that has a name. Pronouns for persons that are none have a budget; it only falls.
 * Docstrings begin with a verb (functions) or a noun (classes, fields).
 * No leftover markers, no machine's paths.
-* `tricorn._core` is imported in workers/native.py, gateway/, doctor/engine.py, load/engine.py, log/atoms.py,
-  log/outlet.py, metrics/scoreboard.py, self_signed.py only.
+* `tricorn._core` is imported in workers/native.py, workers/core_options.py, gateway/, doctor/engine.py,
+  load/engine.py, log/atoms.py, log/outlet.py, metrics/scoreboard.py, self_signed.py only.
 * The server imports none of the other distributions, not even for type checkers: entry points name them.
 * The arbiter, with stalls and tls, takes modules that greenlet libraries patch from `tricorn.unpatched`.
 * Bytes of clients move in stream.rs of tricorn-io, and secured.rs beside it, only.
@@ -31,6 +31,7 @@ TITLES = {"What", "Of", "Those", "In", "As", "Where", "By", "For"}
 SOURCES = ("crates/", "python/", "packages/", "scripts/", "benches/", "fuzz/", "examples/")
 CORE = (
     "workers/native.py",
+    "workers/core_options.py",
     "workers/contract.py",
     "gateway/",
     "log/atoms.py",

@@ -39,6 +39,7 @@ from tricorn.tls.tickets import Tickets
 from tricorn.workers import native, watch
 from tricorn.workers.application import Application
 from tricorn.workers.asgi import AsgiWorker
+from tricorn.workers.core_options import core_options
 from tricorn.workers.farewell import Farewell
 from tricorn.workers.leaving import LAST_CALL
 
@@ -203,7 +204,7 @@ class EmbeddedServer:
     def _make_core(self) -> native.Core:
         config = self.cfg
         tls = certificates.make(config, Tickets(), self.log)
-        options = native.core_options(config, AsgiWorker, siblings=False) | {
+        options = core_options(config, AsgiWorker, siblings=False) | {
             **dict.fromkeys(("max_requests", "timeout", "doctor_threshold", "doctor_slow_request", "profile_after"), 0),
             "access_log": logs.native_access(config, self.log),
             "syslog": logs.native_syslog(config, self.log),

@@ -23,6 +23,7 @@ import tricorn
 from tricorn.config.resolve import resolve
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.workers import native, registry, watch
+from tricorn.workers.core_options import core_options
 
 StartResponse = Callable[..., Any]
 
@@ -113,7 +114,7 @@ def main(given: dict[str, Any]) -> None:
         os.write(1, f"{message} | {type(error).__name__} at {min(ages):.4f} s: {error}\n".encode())
 
     watch.enable(given["messages"])
-    options = native.core_options(resolve([]), registry.load(alias), siblings=False)
+    options = core_options(resolve([]), registry.load(alias), siblings=False)
     options |= {"threads": 1, "messages": given["messages"], **given["options"]}
     core = native.Core([given["listener"]], options, page)
     gateway = native.WsgiGateway(application, {"SCRIPT_NAME": ""}, on_error)

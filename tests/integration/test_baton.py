@@ -25,10 +25,10 @@ pytestmark = pytest.mark.skipif(
 )
 MIB = 1 << 20
 CONFIG = """
-from tricorn.workers import native
+from tricorn.workers import core_options
 
-original = native.core_options
-native.core_options = lambda *arguments, **keywords: original(*arguments, **keywords) | {"fault_point": "long_hold"}
+original = core_options.core_options
+core_options.core_options = lambda *args, **keywords: original(*args, **keywords) | {"fault_point": "long_hold"}
 """
 
 

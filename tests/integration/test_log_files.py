@@ -208,10 +208,10 @@ def test_a_line_written_by_many_threads_is_whole(format_: str | None, tmp_path: 
 
 
 FAULT = """
-from tricorn.workers import native
+from tricorn.workers import core_options
 
-original = native.core_options
-native.core_options = lambda *arguments, **keywords: original(*arguments, **keywords) | {"fault_point": "stall_log"}
+original = core_options.core_options
+core_options.core_options = lambda *args, **keywords: original(*args, **keywords) | {"fault_point": "stall_log"}
 """
 TIMEOUT = 1
 

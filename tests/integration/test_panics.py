@@ -26,10 +26,10 @@ APPLICATIONS = {
 ALL = pytest.mark.parametrize("worker_class", each(*APPLICATIONS))
 
 FAULT = """
-from tricorn.workers import native
+from tricorn.workers import core_options
 
-original = native.core_options
-native.core_options = lambda *arguments, **keywords: original(*arguments, **keywords) | {"fault_point": FAULT}
+original = core_options.core_options
+core_options.core_options = lambda *args, **keywords: original(*args, **keywords) | {"fault_point": FAULT}
 """
 EXPECTED = r"panicked at .*(engine|monitor)/|Exception in worker process|(asked for it|core broke) \(this is a defect"
 """What the log may tell: the panics that were asked for, and the end of a worker whose monitor has panicked."""

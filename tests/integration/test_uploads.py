@@ -74,7 +74,7 @@ def test_a_directory_for_uploads_in_memory_is_told_at_the_start() -> None:
 def test_without_a_directory_bodies_are_kept_in_memory_as_far_as_they_may(tmp_path: Path) -> None:
     """As in a container whose root is read-only, and that has no writable /dev/shm either."""
     (tmp_path / "sitecustomize.py").write_text(
-        "import tricorn.workers.native as native\nnative.SHARED_MEMORY = '/nonexistent'\n"
+        "import tricorn.workers.core_options as core_options\ncore_options.SHARED_MEMORY = '/nonexistent'\n"
     )
     config = "worker_class = 'gthread'\nbody_buffer_size = 1000\nbody_buffer_total = 3000000\n"
     environ = {"TMPDIR": "/nonexistent", "PYTHONPATH": str(tmp_path)}

@@ -20,7 +20,8 @@ import pytest
 from tricorn import _core
 from tricorn._core import RunningRequest, Scoreboard, Snapshot
 from tricorn.config.resolve import resolve
-from tricorn.workers import native, registry, watch
+from tricorn.workers import registry, watch
+from tricorn.workers.core_options import core_options
 from tricorn.workers.messages import Decoder, Message, Retire, Stuck
 
 from tests import harness
@@ -402,7 +403,7 @@ def test_what_is_read_while_it_is_written_is_whole(start: Any) -> None:
 
 def core(**options: Any) -> _core.Core:
     page = mmap.mmap(-1, _core.scoreboard_bytes(1))
-    return _core.Core([], native.core_options(resolve([]), registry.load("sync"), siblings=False) | options, page)
+    return _core.Core([], core_options(resolve([]), registry.load("sync"), siblings=False) | options, page)
 
 
 def test_every_limit_may_be_left_out() -> None:

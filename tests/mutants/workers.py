@@ -7,6 +7,7 @@ from tests.mutants.fault import Fault
 PACKAGE = "python/tricorn"
 BASE = f"{PACKAGE}/workers/base.py"
 NATIVE = f"{PACKAGE}/workers/native.py"
+CORE_OPTIONS = f"{PACKAGE}/workers/core_options.py"
 OPTIONS = '"threads": worker.at_once(config)'
 
 WORKERS = (
@@ -281,7 +282,7 @@ WORKERS = (
     Fault(
         "wrong_setting",
         "body_timeout is body_timeout",
-        NATIVE,
+        CORE_OPTIONS,
         OPTIONS,
         '"body_timeout": config.header_timeout, ' + OPTIONS,
         ("tests/unit/workers/test_native.py", "tests/compat/test_settings.py -k body_timeout"),
@@ -289,7 +290,7 @@ WORKERS = (
     Fault(
         "trusted_addresses",
         "forwarded_allow_ips decides whom the core believes",
-        NATIVE,
+        CORE_OPTIONS,
         OPTIONS,
         '"forwarded_allow_ips": "*", ' + OPTIONS,
         ("tests/unit/workers/test_native.py", "tests/compat/test_settings.py -k forwarded_allow_ips"),
@@ -297,7 +298,7 @@ WORKERS = (
     Fault(
         "body_limit",
         "limit_request_body reaches the core",
-        NATIVE,
+        CORE_OPTIONS,
         OPTIONS,
         '"limit_request_body": 0, ' + OPTIONS,
         ("tests/unit/workers/test_native.py", "tests/compat/test_settings.py -k limit_request_body"),

@@ -143,11 +143,11 @@ def _warn(generation: Generation, warnings: Iterable[str]) -> None:
 
         if note := reloader.note(config):
             log.info("%s", note)
-    from tricorn.workers import native
+    from tricorn.workers import core_options, native
 
     if unknown := native.unknown_atoms(config):
         log.warning("%s", unknown)
-    if complaint := native.upload_warning(config, generation.worker_class):
+    if complaint := core_options.upload_warning(config, generation.worker_class):
         log.warning("%s", complaint)
     if config.preload_app and config.reload:
         log.warning("With preload_app the code is loaded once, and reload cannot change it.")

@@ -19,7 +19,7 @@ from tricorn.gateway import interfaces
 from tricorn.log import configured, names, targets
 from tricorn.record import Record
 from tricorn.tls import certificates
-from tricorn.workers import boot_failure, native, registry
+from tricorn.workers import boot_failure, core_options, native, registry
 from tricorn.workers.application import Application
 from tricorn.workers.base import Worker
 
@@ -34,7 +34,7 @@ def run(loaded: Loaded) -> int:
     generation.check(config)
     if unknown := native.unknown_atoms(config):
         print(f"Warning: {unknown}", file=sys.stderr)
-    if complaint := native.upload_warning(config, registry.kind_of(config)):
+    if complaint := core_options.upload_warning(config, registry.kind_of(config)):
         print(f"Warning: {complaint}", file=sys.stderr)
     check_files(config)
     status = check_application(config)

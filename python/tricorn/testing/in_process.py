@@ -21,6 +21,7 @@ from tricorn.config.resolve import resolve
 from tricorn.gateway import interfaces, wsgi
 from tricorn.testing.server import GRACE, ServerError
 from tricorn.workers import native
+from tricorn.workers.core_options import core_options
 from tricorn.workers.gthread import ThreadWorker
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Embedded:
         host, port = listener.getsockname()[:2]
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         config = resolve([program.read({"threads": threads, "timeout": 0})])
-        options = native.core_options(config, ThreadWorker, siblings=False)
+        options = core_options(config, ThreadWorker, siblings=False)
         page = mmap.mmap(-1, native.scoreboard_bytes(threads))
         self._core = native.Core([listener.dup().detach()], options | {"max_requests": 0, "access_log": None}, page)
         log = cast("Logger", _Log())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tricorn import forked
 from tricorn.gateway import interfaces
-from tricorn.workers import native, registry, shared_imports
+from tricorn.workers import core_options, registry, shared_imports
 from tricorn.workers.base import Worker
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class AutoWorker(Worker):
         self.loaded()
         if not self.stands_in:
             self.notice("info", f"Using worker: {alias} ({reason})")
-        if warning := native.upload_warning(self.cfg, kind):
+        if warning := core_options.upload_warning(self.cfg, kind):
             self.notice("warning", warning)
 
     def serve(self, core: object, gateway: object) -> None:

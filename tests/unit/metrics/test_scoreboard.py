@@ -26,7 +26,7 @@ from tricorn.metrics.scoreboard import (
     sum_of_databases,
 )
 from tricorn.workers import registry
-from tricorn.workers.native import core_options
+from tricorn.workers.core_options import core_options
 
 from tests.harness.page import ENTRY, FREE, OLDEST, PAGES, QUEUED, TABLE, begun, put
 from tests.harness.shared_memory import SharedMemory

@@ -104,16 +104,20 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[Core]:
     for number, handler in before.items():
         signal.signal(number, handler)
     forget_native()
-    if own is not None:
-        sys.modules["tricorn.workers.native"] = vars(workers)["native"] = own
+    for name, module in own.items():
+        sys.modules[f"tricorn.workers.{name}"] = vars(workers)[name] = module
     for end in pipe:
         os.close(end)
 
 
-def forget_native() -> ModuleType | None:
-    """Its module holds on to the core that it was imported with. Returns it, if it was imported."""
-    vars(workers).pop("native", None)
-    return sys.modules.pop("tricorn.workers.native", None)
+def forget_native() -> dict[str, ModuleType]:
+    """Its modules hold on to the core that they were imported with. Returns those that were imported."""
+    found = {}
+    for name in ("native", "core_options"):
+        vars(workers).pop(name, None)
+        if module := sys.modules.pop(f"tricorn.workers.{name}", None):
+            found[name] = module
+    return found
 
 
 @dataclass

@@ -10,7 +10,8 @@ import pytest
 from tricorn.config.command_line import read_arguments
 from tricorn.config.resolve import resolve
 from tricorn.workers import registry
-from tricorn.workers.native import Core, core_options
+from tricorn.workers.core_options import core_options
+from tricorn.workers.native import Core
 
 from tests.harness import proc, until
 from tests.harness.core import OPTIONS, PAGE
