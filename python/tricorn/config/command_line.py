@@ -123,7 +123,7 @@ def build_parser(source: str = COMMAND_LINE, *, shows_rare: bool = False) -> _Pa
         if setting.flags:
             if setting.section not in groups:
                 groups[setting.section] = parser.add_argument_group(setting.section)
-            shown = setting.is_often or (shows_rare and setting.part_of is None)
+            shown = setting.is_common or (shows_rare and setting.part_of is None)
             _add_flag(groups[setting.section], setting, shown=shown)
     for record in UNAVAILABLE:
         if not record.flags:

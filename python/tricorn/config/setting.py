@@ -123,7 +123,7 @@ class Setting(Record, Generic[T]):
         return f"TRICORN_{self.name.upper()}"
 
     @property
-    def is_often(self) -> bool:
+    def is_common(self) -> bool:
         """Whether `--help` shows it."""
         return bool(self.flags) and self.part_of is None and not self.rare
 
