@@ -95,27 +95,28 @@ class Environment:
             raise Problem(f"{' '.join(words)} ended with {found[0]}, and not with {status} and {said!r}:\n{found[1]}")
 
     @contextmanager
-    def serving(self, application: str, *words: str, stops: signal.Signals = signal.SIGTERM) -> Iterator[str]:
-        """The address of a server, for as long as the block runs; it answers, and leaves with status 0."""
+    def serving(self, application: str, *words: str, stops: bool = True) -> Iterator[str]:
+        """The address of a server that answers while the block runs; if it `stops`, it leaves with status 0."""
         (self.work / "app.py").write_text(application)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         command = [str(self.bin / "tricorn"), "-b", f"127.0.0.1:{port}", *words, "app:app"]
         with (self.work / "log").open("w+") as log:
-            server = subprocess.Popen(command, cwd=self.work, env=variables(), stderr=log)
+            server = subprocess.Popen(command, cwd=self.work, env=variables(), stderr=log, start_new_session=True)
             try:
                 body = answer(server, port)
                 if body != b"Hello, wheel!":
                     said = (self.work / "log").read_text()
                     raise Problem(f"{' '.join(words)}: the answer was {body!r}; the server said:\n{said}")
                 yield f"127.0.0.1:{port}"
-                server.send_signal(stops)
-                if status := server.wait(STOP_SECONDS):
+                if stops:
+                    server.send_signal(signal.SIGTERM)
+                if stops and (status := server.wait(STOP_SECONDS)):
                     raise Problem(f"{' '.join(words)}: the server left with status {status}")
             finally:
                 if server.poll() is None:
-                    server.kill()
+                    os.killpg(server.pid, signal.SIGKILL)
                     server.wait()
 
 
@@ -180,7 +181,7 @@ def try_portable(environment: Environment) -> None:
     environment.expects(0, "workers", "tricorn", "--print-config", "app:app")
     environment.expects(1, "needs tricorn's native core", "tricorn", "ctl", "status")
     for application in (APPLICATION, ASGI_APPLICATION):
-        with environment.serving(application, "--reload", stops=signal.SIGINT):
+        with environment.serving(application, "--reload", stops=False):
             pass
 
 
