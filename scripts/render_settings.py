@@ -18,6 +18,7 @@ from tricorn.config.borrowed_environment import APPLICATION, NAMES
 from tricorn.config.collectors import StatsdHost, SyslogAddress
 from tricorn.config.doors import Doors
 from tricorn.config.header_fields import HeaderFields, ServerName
+from tricorn.config.kinds import CertificateFiles, CertReqs, OffloadTargets, ProxyHeaders
 from tricorn.config.lookups import (
     ClassName,
     Dictionary,
@@ -27,11 +28,8 @@ from tricorn.config.lookups import (
     Hook,
     User,
 )
-from tricorn.config.offloaded import OffloadTargets
-from tricorn.config.proxy_headers import ProxyHeaders
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Action, Setting
-from tricorn.config.tls_values import CertificateFiles, CertReqs
 from tricorn.config.unavailable import UNAVAILABLE
 from tricorn.config.validators import (
     Boolean,

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
-from tricorn.arbiter.allowance import Allowance
 from tricorn.arbiter.pages import Pages
 from tricorn.metrics.scoreboard import Reports, RunningRequest, Scoreboard, Snapshot
 from tricorn.record import Record
@@ -19,6 +18,12 @@ READ_SIZE = 16 << 10
 """Bytes that are read of a worker in one turn of the loop; the pipe holds the rest."""
 LAST_WORDS = 1 << 20
 """Bytes that are read of a worker that has ended: as many as a pipe can hold (fs.pipe-max-size)."""
+BURST = 16 << 20
+"""Stacks of a thousand requests that have run for too long at once are some 10 MB."""
+RATE = 1 << 20
+"""Bytes per second."""
+MESSAGE = 200
+"""Bytes that a message counts besides its own: decoding it costs more than reading a few bytes."""
 
 Cancelled = Literal["told", "ended", "over"]
 """Outcome of a cancellation: told to end, ended before, or told or answered before."""
@@ -232,3 +237,19 @@ def _reset_signals(signals: Iterable[signal.Signals]) -> None:
     signal.set_wakeup_fd(-1)
     for number in signals:
         signal.signal(number, signal.SIG_DFL)
+
+
+class Allowance:
+    """Limits what a worker may send, so that no worker takes all of the arbiter's time: a token bucket, of bytes."""
+
+    def __init__(self) -> None:
+        self._left: float = BURST
+        self._at: float | None = None
+
+    def take(self, size: int, messages: int, now: float) -> bool:
+        """Whether there was enough left."""
+        if self._at is not None:
+            self._left = min(BURST, self._left + (now - self._at) * RATE)
+        self._at = now
+        self._left -= size + messages * MESSAGE
+        return self._left >= 0

@@ -12,7 +12,7 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tricorn.config.settings.processes import AUTO
@@ -187,3 +187,21 @@ def _not_found(name: str, module: str, known: tuple[str, ...]) -> str:
     public = [word for word in known if not word.startswith("__")]
     meant = hint(name, public, f"'{module}:{{}}'")
     return f"Failed to find attribute {name!r} in {module!r}{meant}"
+
+
+def load_paste(path: str, variables: Mapping[str, str]) -> Callable[..., Any]:
+    """The application of a PasteDeploy file, `FILE` or `FILE#NAME`: Pyramid's `production.ini`.
+
+    Exceptions of its modules come through as they are.
+    """
+    try:
+        from paste.deploy import loadapp
+    except ModuleNotFoundError as error:
+        raise BootError(f"paste needs PasteDeploy ({error}): pip install 'tricorn[paste]'.") from None
+    file, _, name = path.partition("#")
+    uri = f"config:{os.path.abspath(file)}" + (f"#{name}" if name else "")
+    try:
+        found: Callable[..., Any] = loadapp(uri, global_conf=dict(variables))
+    except LookupError as error:
+        raise AppImportError(f"{path} does not describe the application: {error}") from None
+    return found

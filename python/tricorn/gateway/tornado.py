@@ -36,7 +36,7 @@ from tornado.netutil import is_valid_ip
 from tricorn.gateway.call import ACCEPTED, BEHIND, EXCESS
 from tricorn.gateway.reports import to_log
 from tricorn.gateway.tornado_headers import fields_of, make_headers
-from tricorn.gateway.tornado_view import StreamView
+from tricorn.gateway.tornado_stream import StreamView, TakenStream
 from tricorn.gateway.tornado_wsgi import RequestDelegate, wsgi_of
 
 if TYPE_CHECKING:
@@ -449,8 +449,6 @@ class Connection(HTTPConnection):
         return future
 
     def _take(self) -> IOStream:
-        from tricorn.gateway.tornado_stream import TakenStream
-
         stream = TakenStream(self.call)
         self._told = stream.told
         return stream

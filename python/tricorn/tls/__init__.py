@@ -8,5 +8,5 @@
     tickets          the keys of session tickets
     certificates     the bundle of all that, judged by the core and published
 
-Kinds of values that its settings have are in `config.tls_values`.
+Kinds of values that its settings have are in `config.kinds`.
 """

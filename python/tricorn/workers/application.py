@@ -27,9 +27,7 @@ class Application:
 
     def load(self) -> Callable[..., Any]:
         if self.cfg.paste is not None and self._given is None:
-            from tricorn.gateway import paste
-
-            return paste.load(self.cfg.paste, self.cfg.paste_global_conf)
+            return app_loader.load_paste(self.cfg.paste, self.cfg.paste_global_conf)
         factory, worker_class = self.cfg.factory, self._worker_class
         if self._given is None:
             return app_loader.load(self.app_uri, factory=factory, worker_class=worker_class)

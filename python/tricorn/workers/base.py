@@ -22,7 +22,7 @@ from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode, sho
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.record import Record
 from tricorn.unpatched import os
-from tricorn.workers import boot_failure, ending, inherited, leaving, libraries, notifier, watch
+from tricorn.workers import boot_failure, ending, inherited, leaving, notifier, versions, watch
 from tricorn.workers.contract import Contract
 from tricorn.workers.handlers import HANDLED, Handlers, changed_by, ignore_signals
 from tricorn.workers.messages import BootFailed, Changed, Level, Libraries, Message, Notice, Ready, Retire, encode
@@ -277,7 +277,7 @@ class Worker(Contract, Preparation, ABC):
 
     def _say_ready(self) -> None:
         watch.obey(partial(self.spawn, self.change_log_level), self.tell_what_waits)
-        if found := libraries.versions():
+        if found := versions.of_c_libraries():
             self._tell(Libraries(found))
         self._tell(Ready(stand_in=self.stands_in, kind=self.alias))
         self.is_serving = True

@@ -16,7 +16,7 @@ from tricorn.config.settings import processes
 from tricorn.errors import ConfigError
 from tricorn.record import Record
 from tricorn.spelling import hint
-from tricorn.workers import installed
+from tricorn.workers import versions
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
@@ -156,7 +156,7 @@ def _is_new_enough(package: str) -> bool:
 
 def _version(package: str) -> tuple[int, ...]:
     """The numbers that a version begins with; those of the oldest that will do if it is unknown."""
-    text = installed.version(package)
+    text = versions.of_package(package)
     if text is None:  # a checkout on the path
         return OLDEST[package]
     numbers = []

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from tricorn._core import Core
 from tricorn.arbiter import pages as arbiter_pages
-from tricorn.arbiter.allowance import BURST
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.worker_handle import (
+    BURST,
     LAST_WORDS,
     READ_SIZE,
     TooTalkative,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tricorn.config.offloaded import AFFINITIES, OffloadTargets
+from tricorn.config.kinds import AFFINITIES, OffloadTargets
 from tricorn.config.validators import Invalid
 from tricorn_green.offload import AFFINITIES as KNOWN
 

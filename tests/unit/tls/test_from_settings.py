@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from tricorn.config.config import Config
+from tricorn.config.kinds import CertificateFiles, CertReqs
 from tricorn.config.resolve import Raw, override, resolve
-from tricorn.config.tls_values import CertificateFiles, CertReqs
 from tricorn.config.validators import Invalid
 from tricorn.errors import ConfigError
 from tricorn.tls import from_settings

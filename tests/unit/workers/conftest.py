@@ -17,7 +17,7 @@ from tricorn import log, workers
 from tricorn.config.command_line import read_arguments
 from tricorn.config.resolve import Layer, Raw, resolve
 from tricorn.metrics.scoreboard import LEDGER_BYTES
-from tricorn.workers import libraries, registry
+from tricorn.workers import registry, versions
 from tricorn.workers.application import Application
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import Decoder, Message
@@ -138,7 +138,7 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
     (tmp_path / "life_broken.py").write_text("1 / 0\n")
     (tmp_path / "life_exits.py").write_text("import sys; sys.exit(7)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(libraries, "VERSIONS", {})  # what other tests have imported into this process is no worker's
+    monkeypatch.setattr(versions, "C_LIBRARIES", {})  # what other tests have imported into this process is no worker's
     ends: list[int] = []
     unclosed: list[Once] = []
     made: list[Worker] = []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tricorn.config.settings import processes
 from tricorn.errors import ConfigError
-from tricorn.workers import installed, registry
+from tricorn.workers import registry, versions
 
 PYPROJECT = Path(__file__).resolve().parents[3] / "pyproject.toml"
 
@@ -87,7 +87,7 @@ class TestPackages:
     def test_one_that_is_too_old_is_told(
         self, alias: str, oldest: str, version: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(installed, "version", lambda name: version)
+        monkeypatch.setattr(versions, "of_package", lambda name: version)
         with pytest.raises(ConfigError, match=rf"needs {alias} {oldest} or newer, {alias} 0\.[\d.]+ is installed: pip"):
             registry.choose(alias, 1)
 
@@ -95,7 +95,7 @@ class TestPackages:
     def test_one_that_is_new_enough_is_taken(
         self, alias: str, oldest: str, version: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(installed, "version", lambda name: version.format(oldest))
+        monkeypatch.setattr(versions, "of_package", lambda name: version.format(oldest))
         assert registry.choose(alias, 1) == alias
 
     def test_the_extra_asks_for_the_same(self, alias: str, oldest: str) -> None:
@@ -129,7 +129,7 @@ class TestLoops:
     )
     def test_with_uvloop(self, name: str, asked: str, loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(registry, "find_spec", lambda name: name)
-        monkeypatch.setattr(installed, "version", lambda name: "99.0")
+        monkeypatch.setattr(versions, "of_package", lambda name: "99.0")
         assert registry.choose_loop(name, asked) == loop
 
     def test_without_uvloop(self, monkeypatch: pytest.MonkeyPatch) -> None:

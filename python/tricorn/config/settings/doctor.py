@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tricorn.config.offloaded import OffloadTargets
+from tricorn.config.kinds import OffloadTargets
 from tricorn.config.setting import Action, Section, Setting, by_level, fixed
 from tricorn.config.validators import Boolean, Choice, Integer, Seconds, TextList
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tricorn.config.proxy_headers import ProxyHeaders
+from tricorn.config.kinds import ProxyHeaders
 from tricorn.config.setting import Action, Section, Setting, member, same
 from tricorn.config.validators import Boolean, Bytes, Choice, Choices, HeaderValues, Integer, Mode, Networks, TextList
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tricorn.config.kinds import CertificateFiles, CertReqs
 from tricorn.config.lookups import ExistingPath, ExistingPaths, Hook
 from tricorn.config.setting import Action, Section, Setting, share
-from tricorn.config.tls_values import CertificateFiles, CertReqs
 from tricorn.config.validators import Boolean, Bytes, Choice, Integer, OptionalText, Seconds
 
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tricorn.compat.absent import refuse
-from tricorn.gateway import paste
+from tricorn.gateway import app_loader
 
 from .wsgiapp import WSGIApplication
 
 
 def get_wsgi_app(config_uri: str, name: str | None = None, defaults: Mapping[str, str] | None = None) -> Any:
     path = config_uri.removeprefix("config:")
-    return paste.load(f"{path}#{name}" if name else path, defaults or {})
+    return app_loader.load_paste(f"{path}#{name}" if name else path, defaults or {})
 
 
 def has_logging_config(config_file: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tricorn.compat.absent import refuse
 from tricorn.errors import ConfigError
-from tricorn.gateway import app_loader, paste
+from tricorn.gateway import app_loader
 
 from .base import Application
 
@@ -35,7 +35,7 @@ class WSGIApplication(Application):
         return app_loader.load(self.app_uri or "")
 
     def load_pasteapp(self) -> Any:
-        return paste.load(self.cfg.paste, self.cfg.paste_global_conf)
+        return app_loader.load_paste(self.cfg.paste, self.cfg.paste_global_conf)
 
     def load(self) -> Any:
         return self.load_wsgiapp() if self.cfg.paste is None else self.load_pasteapp()

@@ -6,7 +6,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from tricorn.workers import installed
+from tricorn.workers import versions
 from tricorn.workers.registry import OLDEST
 
 
@@ -31,23 +31,23 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_it_is_in_the_name_of_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: list[str]) -> None:
     place(tmp_path, "kangaroo-1.2.3.dist-info", "kangaroo_two-4.dist-info", "kangaroos-5.dist-info")
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert installed.version("kangaroo") == "1.2.3"
+    assert versions.of_package("kangaroo") == "1.2.3"
     assert told == []
 
 
 def test_two_of_them_tell_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: list[str]) -> None:
     place(tmp_path, "kangaroo-1.2.3.dist-info", "kangaroo-1.2.4.dist-info")
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert installed.version("kangaroo") == "0.1"
+    assert versions.of_package("kangaroo") == "0.1"
     assert told == ["kangaroo"]
 
 
 def test_a_checkout_on_the_path_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert installed.version("kangaroo") is None
+    assert versions.of_package("kangaroo") is None
 
 
 def test_it_is_what_the_metadata_say() -> None:
     for package in OLDEST:
-        assert installed.version(package) == metadata.version(package)
+        assert versions.of_package(package) == metadata.version(package)

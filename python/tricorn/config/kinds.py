@@ -1,0 +1,90 @@
+"""Kinds of values that one setting has: certificates, names of header fields, functions that are offloaded."""
+
+from __future__ import annotations
+
+import os
+
+from tricorn.config.lookups import ExistingPaths
+from tricorn.config.validators import Refused, Text, TextList
+from tricorn.record import Record
+from tricorn.spelling import hint
+
+REQUIREMENTS = ("none", "optional", "required")
+"""Meanings of the numbers of `cert_reqs`, in order."""
+FORWARDED = "forwarded"
+"""RFC 7239's, which says all that the others say."""
+PROXY_HEADERS = (*(f"x-forwarded-{part}" for part in ("for", "proto", "host", "port", "by")), FORWARDED)
+AFFINITIES = ("any", "object", "process")
+"""Threads that may make an offloaded call."""
+
+
+class CertReqs(Record):
+    """0, 1 or 2, as Python's ssl.CERT_NONE, CERT_OPTIONAL and CERT_REQUIRED, or a word for it."""
+
+    metavar: str = "0|1|2"
+
+    def parse(self, raw: object) -> int:
+        if isinstance(raw, int) and not isinstance(raw, bool):
+            number = int(raw)  # Python's is an IntEnum
+        else:
+            word = Text().parse(raw).lower().rpartition(".")[2].removeprefix("cert_")
+            number = REQUIREMENTS.index(word) if word in REQUIREMENTS else int(word) if word.isdecimal() else -1
+        if not 0 <= number < len(REQUIREMENTS):
+            raise Refused("expected 0 (none), 1 (optional) or 2 (required)")
+        return number
+
+
+class CertificateFiles(ExistingPaths):
+    """CERT or CERT:KEY; a path with a colon cannot be said."""
+
+    def parse(self, raw: object) -> tuple[str, ...]:
+        values = ExistingPaths.parse(self, raw)
+        for value in values:
+            certificate, colon, key = value.partition(":")
+            if not certificate or (colon and not key) or ":" in key:
+                raise Refused(f"expected CERT.pem or CERT.pem:KEY.pem, got {value!r}")
+        return values
+
+    def look_up(self, value: tuple[str, ...], directory: str) -> None:
+        for pair in value:
+            for path in filter(None, pair.split(":")):
+                if not os.path.isfile(os.path.join(directory, path)):
+                    raise Refused(f"{path!r} is no file that exists")
+
+
+class ProxyHeaders(Record):
+    """Names of `PROXY_HEADERS` in any case; `forwarded` only alone, since two fields could contradict one another."""
+
+    metavar: str = "HEADERS"
+
+    def parse(self, raw: object) -> tuple[str, ...]:
+        names = tuple(dict.fromkeys(name.lower() for name in TextList().parse(raw)))
+        for name in names:
+            if name not in PROXY_HEADERS:
+                meant = hint(name, PROXY_HEADERS, otherwise="")
+                raise Refused(f"expected some of {', '.join(PROXY_HEADERS)}, and {name!r} is none of them{meant}")
+        if FORWARDED in names and len(names) > 1:
+            others = ", ".join(name for name in names if name != FORWARDED)
+            raise Refused(f"expected forwarded alone, or others without it: it says all that {others} could say")
+        return names
+
+
+class OffloadTargets(Record):
+    """Names of functions and methods, and which threads may call them."""
+
+    metavar: str = "TARGET"
+
+    def parse(self, raw: object) -> tuple[str, ...]:
+        targets = TextList().parse(raw)
+        for target in targets:
+            place, at, affinity = target.partition("@")
+            module, colon, names = place.partition(":")
+            parts = [*module.split("."), *names.split(".")]
+            if not colon or names.count(".") > 1 or not all(part.isidentifier() for part in parts):
+                raise Refused(f"expected package.module:function or package.module:Class.method, got {target!r}")
+            if at and affinity not in AFFINITIES:
+                raise Refused(
+                    f"expected @{', @'.join(AFFINITIES)} at the end of {target!r}"
+                    f"{hint(affinity, AFFINITIES, '@{}', otherwise='')}"
+                )
+        return targets
