@@ -2,7 +2,7 @@
 
 With N workers on P processors, c CPU seconds for a request, and x requests a second from one worker:
 
-    rate = min(N x, P / c)
+    rate ≤ min(N x, P / c)
 
     sync      x as measured: one request at a time
     gthread   x = T / s for T threads and s seconds for a request alone (Little's law), up to x as measured with many
@@ -13,8 +13,9 @@ gather in batches: n of them wait together, then hold the loop one after another
 more requests at once than one queue would need.
 
 Whatever makes the requests of a process wait for one another is in the measured x: the GIL, a call that blocks an event
-loop, a pool of connections. Between the two limits of gthread, threads queue for the GIL: exact mean value analysis of
-a closed network with one station (Reiser and Lavenberg, 1980).
+loop, a pool of connections. Where the two limits are close, requests queue for the processors, and the threads of a
+worker for its GIL: a closed network of one station, known as the machine repairman (Kleinrock, "Queueing Systems",
+volume 1, 1975, section 3.8), which loses a sixth where ten requests at once would reach both limits.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ ROOM = 0.9
 """Fraction of the memory limit that is planned with."""
 IN_ALL = 4_000
 """Requests at once in all workers of an event loop when a configuration is measured."""
+DEEP = 4.0
+"""Multiple of the customers that saturate a station from which on it is never idle."""
 GIL_BOUND = 0.8
 """Fraction of a processor from which on one worker's limit is taken for the GIL."""
 
@@ -122,7 +125,7 @@ def worker_rate(costs: Costs, threads: int, requests: int | None = None) -> floa
     asymptote = min(threads / costs.alone, costs.rate)
     if costs.rate * costs.cpu < GIL_BOUND:
         return asymptote
-    return min(asymptote, closed_rate(threads, 1 / costs.rate, costs.alone))
+    return min(asymptote, closed_rate(threads, 1 / costs.rate, max(costs.alone, 1 / costs.rate)))
 
 
 def holding(alone: float, rate: float, requests: int) -> float:
@@ -130,26 +133,36 @@ def holding(alone: float, rate: float, requests: int) -> float:
     return max(0.0, requests / rate - alone) / max(1, requests - 1)
 
 
-def closed_rate(customers: int, service: float, alone: float) -> float:
-    """Returns the throughput of a closed network: customers at one station, who are elsewhere in between."""
-    elsewhere = max(0.0, alone - service)
-    queue = rate = 0.0
+def closed_rate(customers: int, service: float, alone: float, servers: float = 1.0) -> float:
+    """Returns the throughput of a closed network: customers at one station, who are elsewhere in between.
+
+    `alone` is the time of a cycle without waiting, `servers` how many customers the station serves at once.
+    """
+    elsewhere = alone - service
+    highest = min(customers / alone, servers / service)
+    if elsewhere <= 0 or customers * service > DEEP * servers * alone:
+        return highest
+    weight = whole = 1.0
+    present = 0.0
     for number in range(1, customers + 1):
-        response = service * (1 + queue)
-        rate = number / (elsewhere + response)
-        queue = rate * response
-    return rate
+        weight *= (customers - number + 1) * service / (elsewhere * min(number, servers))
+        whole += weight
+        present += number * weight
+        if whole > 1e100:
+            weight, whole, present = weight / whole, 1.0, present / whole
+    return (customers - present / whole) / elsewhere
 
 
 def predict(costs: Costs, limits: Limits, workers: int, threads: int = 1) -> Prediction:
     each = min(costs.at_once, max(1, IN_ALL // workers))
     of_workers, of_processors = workers * worker_rate(costs, threads, each), limits.processors / costs.cpu
+    slots = workers * {Kind.ONE: 1, Kind.THREADS: threads, Kind.LOOP: each}[costs.kind]
     words = f"{costs.worker_class} -w {workers}"
     if costs.kind is Kind.THREADS:
         words += f" --threads {threads}"
     return Prediction(
         configuration=Configuration.parse(words),
-        rate=min(of_workers, of_processors),
+        rate=closed_rate(slots, costs.cpu, max(slots / of_workers, costs.cpu), limits.processors),
         memory=costs.base + workers * costs.worker,
         connections=_connections(costs, workers, threads),
         limit=PROCESSORS if of_processors <= of_workers else _limit_of_workers(costs, threads),

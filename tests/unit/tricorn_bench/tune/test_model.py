@@ -50,14 +50,44 @@ class TestLoops:
         assert model.filling(alone, hold, 1000) == wanted
 
 
-def test_one_station_alone_serves_at_its_rate() -> None:
-    assert model.closed_rate(50, service=0.01, alone=0.01) == pytest.approx(100.0)
+class TestClosedRate:
+    def test_one_station_alone_serves_at_its_rate(self) -> None:
+        assert model.closed_rate(50, service=0.01, alone=0.01) == pytest.approx(100.0)
+
+    @pytest.mark.parametrize("customers", [2, 5, 10, 16])
+    def test_where_both_limits_meet_customers_wait(self, customers: int) -> None:
+        found = model.closed_rate(customers, service=0.01, alone=0.1)
+        assert found == pytest.approx(mean_value_analysis(customers, 0.01, 0.1))
+
+    def test_a_sixth_is_lost_where_both_limits_are_equal(self) -> None:
+        assert model.closed_rate(10, service=0.01, alone=0.1) == pytest.approx(83.2, abs=0.1)
+
+    def test_no_more_customers_than_servers_never_wait(self) -> None:
+        assert model.closed_rate(4, service=0.5, alone=1.0, servers=4.0) == pytest.approx(4.0)
+
+    def test_many_customers_do_not_overflow(self) -> None:
+        assert model.closed_rate(16_000, service=0.0001, alone=1.0, servers=2.0) == pytest.approx(16_000, rel=0.01)
+
+
+def mean_value_analysis(customers: int, service: float, alone: float) -> float:
+    """The recursion of Reiser and Lavenberg (1980) for one station of one server."""
+    queue = rate = 0.0
+    for number in range(1, customers + 1):
+        response = service * (1 + queue)
+        rate = number / (alone - service + response)
+        queue = rate * response
+    return rate
 
 
 class TestPredict:
+    def test_a_knee_is_not_what_the_limits_say(self) -> None:
+        """Half of the time computes on one processor: two workers would reach its limit if they never met."""
+        half = costs("sync", alone=0.1, cpu=0.05, rate=10.0)
+        assert model.predict(half, Limits(1.0), 2).rate == pytest.approx(16.0)  # of 20: 2 / (0.05 + 0.05 x 1.5)
+
     def test_waiting_scales_with_workers(self) -> None:
         found = model.predict(costs("sync"), Limits(4.0), workers=7)
-        assert found.rate == pytest.approx(70.0)
+        assert found.rate == pytest.approx(70.0, rel=0.01)
         assert found.memory == 170 * MIB
         assert found.limit == "each worker serves one request at a time"
 
@@ -69,7 +99,6 @@ class TestPredict:
     def test_threads_hold_no_more_connections_than_there_are_threads(self) -> None:
         found = model.predict(costs("gthread", connections=20, at_once=64, rate=300.0), Limits(4.0), 3, threads=4)
         assert found.connections == 12
-
 
     def test_a_pool_that_opens_five_at_once_has_five_for_two_threads(self) -> None:
         found = model.predict(costs("gthread", connections=5, resting=5, at_once=64, rate=100.0), Limits(4.0), 3, 2)

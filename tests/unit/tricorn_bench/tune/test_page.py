@@ -49,7 +49,7 @@ def layers(found: Findings) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]
 def test_a_curve_is_what_the_model_says() -> None:
     lines, _ = layers(findings())
     curve = {row["workers"]: row["requests/s"] for row in lines if row["family"] == "sync"}
-    assert (curve[1], curve[8]) == (10.0, 80.0)
+    assert (curve[1], curve[8]) == (10.0, pytest.approx(80.0, rel=1e-3))
     assert max(curve) == 12, "half as many again as were measured"
 
 
@@ -62,7 +62,7 @@ def test_a_curve_ends_where_memory_does() -> None:
 def test_points_are_measured_and_span_their_rounds() -> None:
     _, points = layers(findings())
     sync = next(row for row in points if row["family"] == "sync")
-    assert (sync["workers"], sync["least"], sync["most"]) == (8, 72.0, 80.0)
+    assert (sync["workers"], sync["least"], sync["most"]) == (8, 71.0, 79.0)
     assert {row["family"] for row in points} == {"sync", "gthread, 64 threads"}
 
 
