@@ -67,11 +67,6 @@ LINT = [
         "docs/how-it-works/greenlets.md says what the records say",
     ),
     Check(
-        "metrics",
-        [PYTHON, "scripts/render_metrics.py", "--check"],
-        "docs/guides/operations.md says what the records say",
-    ),
-    Check(
         "performance",
         [PYTHON, "scripts/render_performance.py", "--check"],
         "docs/how-it-works/performance.md is what the newest classical run has",

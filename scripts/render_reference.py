@@ -21,8 +21,9 @@ from tricorn.config.lookups import Hook
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Setting
 from tricorn.errors import ExitCode
+from tricorn.metrics.scoreboard import metric_families
 
-from scripts import render_metrics, render_settings
+from scripts import render_settings
 
 PAGES = Path(__file__).resolve().parent.parent / "docs/reference"
 MARK = "<!-- Rendered by scripts/render_reference.py: change that, or the records it reads. -->\n"
@@ -330,8 +331,14 @@ def metrics() -> str:
         "What `/metrics` on the [admin listener](../guides/operations.md#metrics) has, for all workers together. Label "
         "`worker` is a\n"
         "slot, from 1 on. A metric that has nothing to say yet is not there.\n",
-        render_metrics.render(),
+        _table("| Metric | Kind | Label | |", (_metric_row(*family) for family in metric_families())),
     )
+
+
+def _metric_row(name: str, kind: str, label: str, text: str) -> str:
+    suffix = {"counter": "_total", "info": "_info"}.get(kind, "")
+    full = "_".join(filter(None, ("tricorn", name))) + suffix
+    return f"| `{full}` | {kind} | {f'`{label}`' if label else ''} | {text} |"
 
 
 if __name__ == "__main__":

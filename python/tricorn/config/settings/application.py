@@ -14,6 +14,7 @@ class Application(Section):
         flags=("-c", "--config"),
         kind=OptionalText(metavar="CONFIG"),
         default="./gunicorn.conf.py",
+        default_shown="./{tricorn,gunicorn}.conf.py",
         help="The configuration file: PATH, file:PATH or python:MODULE.",
         doc="A Python file, executed at the start and at every reload. Without this setting ./tricorn.conf.py is read, "
         "and if there is none ./gunicorn.conf.py, from the directory in which the server is started. "
