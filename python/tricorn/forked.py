@@ -15,6 +15,7 @@ A child that ends otherwise (`os._exit`, `exec`, `multiprocessing`, `subprocess`
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NoReturn
@@ -131,8 +132,6 @@ def _status(error: BaseException | None) -> int:
     if error is None:
         return 0
     if not isinstance(error, SystemExit):
-        import traceback
-
         traceback.print_exception(type(error), error, error.__traceback__)
         return 1
     if error.code is None:

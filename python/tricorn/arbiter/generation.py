@@ -25,7 +25,7 @@ from tricorn.tls import certificates, from_settings
 from tricorn.tls.certificates import Certificates
 from tricorn.tls.tickets import Tickets
 from tricorn.unpatched import time
-from tricorn.workers import boot_failure, privileges, registry, title
+from tricorn.workers import boot_failure, native, privileges, registry, title
 from tricorn.workers.application import Application
 from tricorn.workers.base import Worker
 from tricorn.workers.registry import AUTO
@@ -100,8 +100,6 @@ class Generation:
         return 2 * self.policy.max_workers
 
     def page_bytes(self) -> int:
-        from tricorn.workers import native
-
         return native.scoreboard_bytes(self.worker_class.at_once(self.config))
 
     def set_title(self, role: str) -> None:
@@ -140,8 +138,6 @@ def check(config: Config) -> None:
         from tricorn.workers import reloader
 
         reloader.check(config.reload_engine)
-    from tricorn.workers import native
-
     native.check(config)
 
 
@@ -222,8 +218,6 @@ def _freeze() -> None:
     What the start has freed goes back to the kernel. After a reload what was frozen before is looked at once more: the
     modules of the old configuration may be garbage by now.
     """
-    from tricorn.workers import native
-
     # `logging` asks this of a line's only argument. The first answer walks along all classes of mappings, and is kept.
     isinstance(0, Mapping)
     gc.unfreeze()

@@ -41,7 +41,7 @@ from tricorn.metrics import application
 from tricorn.tls.tickets import Tickets
 from tricorn.unpatched import os, time
 from tricorn.version import __version__
-from tricorn.workers import ending, registry, title, watch
+from tricorn.workers import core_options, ending, native, registry, title, watch
 
 SUCCESSOR_SUFFIX = ".2"
 """gunicorn's: of the pidfile while the server that is being replaced still lives."""
@@ -143,8 +143,6 @@ def _warn(generation: Generation, warnings: Iterable[str]) -> None:
 
         if note := reloader.note(config):
             log.info("%s", note)
-    from tricorn.workers import core_options, native
-
     if unknown := native.unknown_atoms(config):
         log.warning("%s", unknown)
     if complaint := core_options.upload_warning(config, generation.worker_class):

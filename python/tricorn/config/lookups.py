@@ -6,8 +6,10 @@ when it knows the directory that relative paths are relative to (`chdir`).
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Mapping
+from functools import wraps
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -176,8 +178,6 @@ def accepts(function: AnyHook, arity: int) -> bool:
 
 
 def _first_arguments(function: AnyHook, arity: int) -> AnyHook:
-    from functools import wraps
-
     @wraps(function, updated=())
     def shortened(*arguments: object) -> object:
         return function(*arguments[:arity])
@@ -188,8 +188,6 @@ def _first_arguments(function: AnyHook, arity: int) -> AnyHook:
 
 
 def _import_object(dotted: str) -> object:
-    import importlib
-
     module, _, name = dotted.strip().rpartition(".")
     if not module or not name:
         raise Malformed("expected a function or its dotted name, MODULE.FUNCTION")
@@ -203,8 +201,6 @@ def _import_object(dotted: str) -> object:
 
 def import_class(who: str, dotted: str) -> object:
     """Imports what `module.Class` names. Raises ConfigError, whose sentence `who` begins."""
-    import importlib
-
     module_name, dot, name = dotted.rpartition(".")
     if not dot or dotted.startswith("egg:"):
         raise ConfigError(f"{who} must be a dotted name: module.Class.")

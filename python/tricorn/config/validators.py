@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from shlex import split
 from typing import Generic, Literal, Protocol, TypeVar
 
 from tricorn.record import Record
@@ -295,8 +296,6 @@ class EnvAssignments(Record):
 
     def parse(self, raw: object) -> tuple[tuple[str, str], ...]:
         if isinstance(raw, str):
-            from shlex import split  # values may contain spaces and commas
-
             raw = split(raw)
         elif isinstance(raw, Mapping):  # a table of pyproject.toml
             return tuple((Text().parse(key), Text().parse(value)) for key, value in raw.items())

@@ -7,6 +7,7 @@ that makes one (`interfaces`).
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import os
@@ -150,8 +151,6 @@ def _parse(expression: str) -> tuple[tuple[str, ...], Arguments | None]:
     names = tuple(expression.split("."))
     if all(name.isidentifier() for name in names):
         return names, None
-    import ast  # only for factories
-
     try:
         node = ast.parse(expression, mode="eval").body
     except SyntaxError:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from tricorn.config.lookups import import_class
 from tricorn.errors import ConfigError, TricornError
-from tricorn.log import aliases, names
+from tricorn.log import aliases, names, raw_text, targets
 from tricorn.log.access import (
     access_of,
     is_native,
@@ -34,6 +34,7 @@ from tricorn.log.access import (
 )
 from tricorn.log.logger import Logger
 from tricorn.log.statsd import Statsd
+from tricorn.log.transaction import transaction
 from tricorn.unpatched import _thread
 
 if TYPE_CHECKING:
@@ -57,8 +58,6 @@ __all__ = [
 
 def make(config: Config) -> Logger:
     """The logger `config` asks for. Raises ConfigError, and then the log that was running still is."""
-    from tricorn.log.transaction import transaction
-
     kind = load_class(config.logger_class, with_statsd=config.statsd_host is not None)
     with transaction():
         try:
@@ -120,8 +119,6 @@ def settle_after_patching() -> None:
     The package's own lock becomes a real one again: it is held across each fork, and threads and signal handlers of
     the server's take it when they log.
     """
-    from tricorn.log import raw_text, targets
-
     setattr(logging, "_lock", _thread.RLock())  # noqa: B010  (not an attribute a type checker knows)
     for handler in names.handlers():
         if isinstance(handler, targets.RealLock):

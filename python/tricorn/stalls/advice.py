@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from tricorn import extensions
+from tricorn.libraries import LIBRARIES
 from tricorn.record import Record
 from tricorn.workers.pools import BY_NAME
 from tricorn.workers.stall import Stall
@@ -92,9 +94,6 @@ FULL = 0.8
 
 
 def _of_library(stall: Stall, kind: str, doctor: str) -> str:
-    from tricorn import extensions
-    from tricorn.libraries import LIBRARIES
-
     title = stall.native.package.removesuffix("-binary") or TITLES.get(stall.native.library, "")
     library = next((each for each in LIBRARIES.values() if title and _plain(each.title) == _plain(title)), None)
     if library is None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 @pytest.fixture
 def tricorn_server() -> Generator[Factory, None, None]:
     """Starts servers: `tricorn_server(app, worker_class=..., **settings)`. They are stopped when the test ends."""
-    from contextlib import ExitStack
-
     from tricorn.testing.server import Server
 
     with ExitStack() as stack:

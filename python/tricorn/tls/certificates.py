@@ -19,6 +19,7 @@ from tricorn.tls import files, from_settings
 from tricorn.tls.plan import Plan
 from tricorn.tls.tickets import Tickets
 from tricorn.unpatched import time
+from tricorn.workers import native
 
 DAY = 86_400
 SOON = 14 * DAY
@@ -46,8 +47,6 @@ class Certificates:
         self._next_look = self._next_rotation = self._next_warning = NEVER
         self.facts: tuple[Facts, ...] = ()
         """Facts about the certificates in force."""
-        from tricorn.workers import native
-
         memory = Memory("tricorn-tls", native.tls_page_bytes())
         memory.release()  # it has private keys: nothing but forks gets it
         self.page = memory.view
@@ -98,8 +97,6 @@ class Certificates:
             self._look = found
 
     def _take(self, bundle: files.Bundle, now: float, log: Logger) -> None:
-        from tricorn.workers import native
-
         with_keys = {**bundle, "ticket_keys": self._ticket_keys(now)}
         try:
             facts = tuple(native.check_tls(with_keys))
@@ -115,8 +112,6 @@ class Certificates:
         self._warn_of_ends(log)
 
     def _publish(self, bundle: files.Bundle, now: float) -> None:
-        from tricorn.workers import native
-
         try:
             native.publish_tls(self.page, {**bundle, "ticket_keys": self._ticket_keys(now)})
         except ValueError as error:
@@ -158,8 +153,6 @@ def make(config: Config, tickets: Tickets, log: Logger) -> Certificates | None:
 
 def check(config: Config) -> tuple[str, ...]:
     """Returns the warnings of a start. Raises ConfigError for what a start would refuse; publishes nothing."""
-    from tricorn.workers import native
-
     if not (config.has_certificate or from_settings.serves(config)):
         return ()
     plan, warnings = from_settings.plan(config)

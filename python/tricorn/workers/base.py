@@ -11,6 +11,7 @@ worker. The parent's side is `arbiter.worker_handle`.
 from __future__ import annotations
 
 import sys
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -18,11 +19,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tricorn import forked, import_hooks
+from tricorn import log as logs
 from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode, shown
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.record import Record
 from tricorn.unpatched import os
-from tricorn.workers import boot_failure, ending, inherited, leaving, notifier, versions, watch
+from tricorn.workers import boot_failure, ending, inherited, leaving, notifier, privileges, title, versions, watch
 from tricorn.workers.contract import Contract
 from tricorn.workers.handlers import HANDLED, Handlers, changed_by, ignore_signals
 from tricorn.workers.messages import BootFailed, Changed, Level, Libraries, Message, Notice, Ready, Retire, encode
@@ -226,8 +228,6 @@ class Worker(Contract, Preparation, ABC):
 
     def _enter(self) -> None:
         """Does what must happen before code of a user's worker class runs."""
-        from tricorn.workers import privileges, title
-
         import_hooks.keep(self.brings)  # the arbiter may have those of another generation
         config = self.spec.config  # a class of the user's may have another `cfg`
         title.set_title(f"{config.title_prefix}: worker [{config.proc_name or self.app.app_uri}]")
@@ -287,14 +287,10 @@ class Worker(Contract, Preparation, ABC):
 
     def enable_log(self) -> None:
         """Undoes a logging configuration of the application's that has switched the log off by leaving it out."""
-        from tricorn import log as logs
-
         logs.enable(self.log, self.spec.once.claim)
 
     def _see_to_the_log(self, core: Core) -> None:
         """Follows what the application has made of the server's loggers while it was loaded and started."""
-        from tricorn import log as logs
-
         self.enable_log()
         if not logs.is_native(self.cfg, self.log):
             core.hand_over_access_log()
@@ -338,8 +334,6 @@ class Worker(Contract, Preparation, ABC):
 
     def _let_stand_in(self, error: BaseException, text: str) -> None:
         """Serves the failure itself as the application. Called in an exception handler."""
-        import traceback
-
         self.enable_log()
         if self.spec.once.claim(f"{text}: {error}"):
             self.log.error("%s", text, exc_info=shown(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import TYPE_CHECKING
 
 from tricorn.errors import AppImportError, TricornError, of_the_application, shown
@@ -23,8 +24,6 @@ def is_failure(error: BaseException) -> bool:
 
 def reason(error: BaseException) -> str:
     """Returns one line for the arbiter, for a group with its members."""
-    import traceback
-
     if isinstance(error, TricornError):
         return str(error)
     if hasattr(error, "exceptions"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
@@ -145,8 +146,6 @@ class Handlers:
 
         The arbiter kills a process that does not go by that.
         """
-        import traceback
-
         worker = self._worker
         self._leave()
         worker.aborted = True
