@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 
-from sphinx.search.en import SearchEnglish
-
 project = "tricorn"
 author = "the tricorn developers"
 version = release = os.environ.get("TRICORN_VERSION", "")
 html_title = f"tricorn {version}".strip()
 
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx_copybutton", "sphinx_design"]
 myst_heading_anchors = 4
-myst_enable_extensions = ["deflist"]
-exclude_patterns = ["_static"]
+myst_enable_extensions = ["colon_fence", "deflist"]
+exclude_patterns = ["_static", "_templates"]
+templates_path = ["_templates"]
+
+# The button copies commands, and neither prompts nor output.
+copybutton_prompt_text = "$ "
 nitpicky = True
 
 html_theme = "furo"
@@ -26,6 +28,3 @@ html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True, "top_of_page_buttons": []}
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
-
-# A search for "others" looks for its stem, "other", and fails: the index leaves that out as a stop word.
-SearchEnglish.stopwords = frozenset(SearchEnglish.stopwords) - {"other"}

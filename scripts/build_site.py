@@ -2,9 +2,9 @@
 
     python scripts/build_site.py [SPHINX-BUILD]
 
-The pages are copied to dist/docs-source first, together with a few that stand elsewhere in the repository. A link to a
-file that is no page of the site is not a link there: the site has to work without a network, from a folder. Sphinx then
-writes dist/docs. A warning, such as one about a link or an anchor that leads nowhere, is an error.
+Copies the pages to dist/docs-source, together with a few from elsewhere in the repository. Links to files that are not
+on the site become plain text, so that the site needs no network. Sphinx then writes dist/docs; its warnings, such as
+one about an anchor that leads nowhere, are errors. Pagefind indexes the pages for users.
 """
 
 from __future__ import annotations
@@ -32,6 +32,18 @@ ELSEWHERE = {
 
 NOT_ON_THE_SITE = ("docs/internals/", "docs/redirects.txt")
 """Pages for contributors, who read them in the repository, and files that build the site."""
+
+SEARCHED = (
+    "get-started",
+    "guides",
+    "deploying",
+    "frameworks",
+    "diagnose",
+    "migrate",
+    "reference",
+    "how-it-works",
+)
+"""Folders of pages that the search knows: those for users."""
 
 REDIRECT = """\
 <!doctype html>
@@ -61,7 +73,29 @@ def main() -> int:
     status = subprocess.run([*command, str(SOURCE), str(SITE)], env=environment).returncode
     if status == 0:
         print(f"{SITE.relative_to(ROOT)}/index.html: {len(list(SITE.rglob('*.html')))} pages")
+        status = index(SITE, Path(builder).with_name("python"))
         write_redirects((ROOT / "docs/redirects.txt").read_text(), SITE)
+    return status
+
+
+def index(site: Path, python: Path) -> int:
+    """Builds the search index of the pages for users with Pagefind, in place of Sphinx's, which knows no numbers."""
+    (site / "searchindex.js").unlink()
+    pages = f"{{index.html,{{{','.join(SEARCHED)}}}/**/*.html}}"
+    command = [
+        str(python),
+        "-m",
+        "pagefind_bin",
+        "--site",
+        str(site),
+        "--glob",
+        pages,
+        "--root-selector",
+        "#furo-main-content",
+    ]
+    status = subprocess.run([*command, "--quiet"]).returncode
+    for interface in (site / "pagefind").glob("pagefind-*ui.*"):  # ours is docs/_static/search.js
+        interface.unlink()
     return status
 
 

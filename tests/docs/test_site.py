@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from tricorn.config.registry import SETTINGS
 
-from tests.harness.chromium import Chromium
+from tests.harness.chromium import Chromium, Page
 from tests.harness.deadline import until
-from tests.harness.site_pages import pages_with, site, stems
+from tests.harness.site_pages import site
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
@@ -41,20 +41,6 @@ def test_no_page_asks_another_host() -> None:
             if re.match(r"(https?:)?//", address):
                 wrong.append(f"{page.relative_to(site())}: <{tag}> {address}")
     assert not wrong, "\n".join(wrong)
-
-
-def test_the_search_finds_every_setting() -> None:
-    names = [setting.name for setting in SETTINGS]
-    found = stems(names)
-    missing = [name for name in names if "reference/settings" not in pages_with(found[name])]
-    assert not missing, missing
-
-
-def test_the_search_finds_every_line_of_the_log() -> None:
-    found = {line: stemmed for line, stemmed in stems(read(NOTES.read_text()).texts).items() if stemmed}
-    missing = [line for line, stemmed in found.items() if "reference/log-lines" not in pages_with(stemmed)]
-    assert len(found) > 100
-    assert not missing, missing
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -119,18 +105,77 @@ def test_pages_can_be_read(browser: Chromium, address: str, theme: str) -> None:
         page.close()
 
 
+SEARCH = """
+(async () => {
+  const pagefind = await import("./pagefind/pagefind.js");
+  const pages = {};
+  for (const query of %s) {
+    const { results } = await pagefind.search(query);
+    const found = await Promise.all(results.slice(0, %d).map(each => each.data()));
+    pages[query] = found.map(each => each.url.replace(/^\\/|\\.html$/g, ""));
+  }
+  return JSON.stringify(pages);
+})()
+"""
+ALL = 1000
+
+
+@pytest.fixture(scope="module")
+def search_page(browser: Chromium, address: str) -> Page:
+    return browser.open(f"{address}/search.html")
+
+
+def found(page: Page, queries: list[str], most: int) -> dict[str, list[str]]:
+    """The pages that a search shows first, by the words that are searched for."""
+    answer: dict[str, list[str]] = json.loads(page.run(SEARCH % (json.dumps(queries), most)))
+    return answer
+
+
 @pytest.mark.parametrize(
     ("words", "target"),
     [
-        ("max_worker_memory", "reference/settings"),
-        ("Perhaps out of memory", "reference/log-lines"),
-        ("Overload every worker is busy", "reference/log-lines"),
-        ("graceful_timeout", "reference/settings"),
+        ("502", "deploying/nginx"),
+        ("503", "diagnose/why-503"),
+        ("431", "diagnose/why-431"),
+        ("behind nginx", "guides/behind-nginx"),
+        ("docker", "deploying/docker"),
+        ("memory", "guides/limit-memory"),
+        ("https", "guides/tls"),
+        ("gunicorn", "migrate/from-gunicorn"),
+        ("uvicorn", "migrate/from-uvicorn"),
     ],
 )
-def test_the_search_box_finds(browser: Chromium, address: str, words: str, target: str) -> None:
-    query = words.replace(" ", "+")
-    page = browser.open(f"{address}/search.html?q={query}")
-    found = f"[...document.querySelectorAll('#search-results a')].some(a => a.href.includes('{target}.html'))"
-    until(lambda: page.run(found), f"a search for {words!r} finds {target}")
+def test_the_first_three_answer_what_people_type(search_page: Page, words: str, target: str) -> None:
+    assert target in found(search_page, [words], 3)[words]
+
+
+def test_the_search_finds_every_setting(search_page: Page) -> None:
+    names = [setting.name for setting in SETTINGS]
+    pages = found(search_page, names, ALL)
+    assert [name for name in names if "reference/settings" not in pages[name]] == []
+
+
+def test_the_search_finds_every_line_of_the_log(search_page: Page) -> None:
+    lines = {line: words for line in read(NOTES.read_text()).texts if (words := line.replace("…", " ").strip(" .,:()"))}
+    pages = found(search_page, [*lines.values()], ALL)
+    missing = [line for line, words in lines.items() if "reference/log-lines" not in pages[words]]
+    assert len(lines) > 100
+    assert not missing, missing
+
+
+def test_the_search_knows_no_pages_for_contributors(search_page: Page) -> None:
+    assert found(search_page, ["changelog contributing"], ALL)["changelog contributing"] == []
+    assert not (site() / "internals").exists()
+
+
+def test_the_search_page_shows_what_it_has_found(browser: Chromium, address: str) -> None:
+    page = browser.open(f"{address}/search.html?q=503", watched=True)
+    page.see("pages for “503”")
+    first = page.run("document.querySelector('#search-results a').href")
+    assert first == f"{address}/diagnose/why-503.html"
+    assert page.run("document.querySelector('.search-form input').value") == "503"
+    assert page.errors() == []
+    page.close()
+    page = browser.open(f"{address}/search.html?q=%3Cb%3Ezzzz")
+    page.see("Nothing found for “<b>zzzz”")
     page.close()
