@@ -3,6 +3,7 @@
 
 pub mod access_log;
 pub mod http1;
+pub mod http2;
 pub mod message;
 pub mod peer;
 pub mod response;

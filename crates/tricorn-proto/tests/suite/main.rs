@@ -11,6 +11,7 @@ mod access_log;
 mod bodies;
 mod cuts;
 mod fields;
+mod http2_hpack;
 mod reply;
 mod request_line;
 mod response_parser;
