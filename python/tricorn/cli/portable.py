@@ -18,7 +18,7 @@ from tricorn.config import addresses
 from tricorn.config.shown import page
 from tricorn.errors import ConfigError, ExitCode
 from tricorn.gateway import interfaces
-from tricorn.workers import boot_failure, installed
+from tricorn.workers import boot_failure, versions
 from tricorn.workers.application import Application
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def serve(config: Config, application: Callable[..., Any]) -> None:
     server = SERVERS.get(interface)
     if server is None:
         _refuse(f"{interface} applications cannot be served without it")
-    if (version := installed.version(server)) is None:  # `import uvicorn` finds a stand-in for configuration files
+    if (version := versions.of_package(server)) is None:  # `import uvicorn` finds a stand-in for configuration files
         _refuse(f"install {server} to serve the application for development: pip install {server}")
     print(
         f"tricorn has no native core for {system()}: {server} {version} "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from typing import TYPE_CHECKING
 
@@ -69,9 +70,6 @@ def write(log: Logger, uri: str, error: BaseException) -> None:
 
 def report(error: BaseException, uri: str) -> None:
     """Explains why the application cannot be loaded. Called in an exception handler."""
-    import sys
-    import traceback
-
     print("\nError while loading the application:\n", file=sys.stderr)
     if text := sentence(error, uri):
         print(text, file=sys.stderr)
