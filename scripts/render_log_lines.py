@@ -33,27 +33,27 @@ INTRODUCTION = """\
 
 <!-- Rendered by scripts/render_log_lines.py from the sources and scripts/log-line-notes.txt: change those. -->
 
-Every line that the server writes to its error log, found by its text: search for a few words of it. `…` stands for a
-value. Most lines begin with the time, the pid and the level, as in
-`[2026-11-23 09:06:26 +0000] [13887] [WARNING] …`. Lines of level debug need `--log-level debug`.
+This page explains every line of the error log. Search for a few words of the line; `…` replaces a value. Most lines
+start with the time, the pid and the level, as in `[2026-11-23 09:06:26 +0000] [13887] [WARNING] …`. Debug lines are
+logged only with `--log-level debug`.
 
-*Whose* says who can change something: the **operator** (a setting, a file, an address), the **application** (its
-code), the **client**, the **system** (the kernel, a disk, a network) or **tricorn** (a defect: please report it). Where
-it is empty nothing is wrong.
+*Who can fix it* is the **operator** (a setting, a file, an address), the **application** (its code), the **client**,
+the **system** (the kernel, a disk, a network) or **tricorn** (a defect: please report it). If it is empty, nothing is
+wrong.
 """
 
 AT_START = """\
-## What ends a start
+## Errors at startup
 
-A start that fails ends with `Error:` and one of these sentences, and with an [exit status](exit-statuses.md). A reload
-that fails for the same reason logs it behind *The reload failed*, and changes nothing. The sentence says what to do.
+If the server cannot start, it prints `Error:` and one of these messages, and exits with a [status](exit-statuses.md).
+If a reload fails for the same reason, the log has the message after *Reload failed*, and nothing changes.
 """
 
 ENDS = {
     "ConfigError": ("The configuration", "operator", 1),
     "BindError": ("Addresses", "operator", 1),
-    "AppImportError": ("The application is not found", "operator or application", 4),
-    "BootError": ("The application cannot be loaded", "application", 3),
+    "AppImportError": ("Application not found", "operator or application", 4),
+    "BootError": ("Application not loadable", "application", 3),
     "TricornError": ("Others", "operator", 1),
 }
 
@@ -92,19 +92,22 @@ def render(lines: Sequence[Line], notes: Notes) -> str:
     parts = [INTRODUCTION]
     for heading, section in notes.sections.items():
         rows = "".join(_row(note, logged.get(note.text, "error")) for note in section)
-        parts.append(f"## {heading}\n\n| Line | Level | Whose | What it means, what to do |\n|---|---|---|---|\n{rows}")
+        parts.append(
+            f"## {heading}\n\n| Line | Level | Who can fix it | Meaning and remedy |\n|---|---|---|---|\n{rows}"
+        )
     parts.append(AT_START)
     for error, (heading, whose, status) in ENDS.items():
         texts = sorted({line.text for line in lines if error in line.level and line.text not in notes.pieces})
         if texts:
             rows = "".join(f"| {_code(text)} |\n" for text in texts)
-            parts.append(f"### {heading}\n\nWhose: {whose}. Exit status {status}.\n\n| Line |\n|---|\n{rows}")
+            parts.append(f"### {heading}\n\nWho can fix it: {whose}. Exit status {status}.\n\n| Line |\n|---|\n{rows}")
     return "\n".join(parts)
 
 
 def _row(note: Note, level: str) -> str:
     whose = "" if note.whose == "-" else note.whose
-    return f"| {_code(note.text)} | {level.rpartition(' or ')[2]} | {whose} | {note.do} |\n"
+    levels = ", ".join(each for each in level.split(" or ") if each not in ERRORS)
+    return f"| {_code(note.text)} | {levels} | {whose} | {note.do} |\n"
 
 
 def _code(text: str) -> str:

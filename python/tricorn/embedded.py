@@ -198,7 +198,7 @@ class EmbeddedServer:
             watch.listen(core, server.late_call)
         for descriptor in server.descriptors:
             loop.add_reader(descriptor, server.poll)
-        self.log.info("Ready: %s is served at %s", self._app.name, " ".join(map(str, self.listeners)))
+        self.log.info("Ready: serving %s at %s", self._app.name, " ".join(map(str, self.listeners)))
         return done, core, server
 
     def _make_core(self) -> native.Core:
@@ -253,7 +253,7 @@ class EmbeddedServer:
             return any(future.done() for future in futures)
 
         if not await lifespan.shutdown(wait):
-            self.log.warning("The application's shutdown did not end in time, and is cancelled")
+            self.log.warning("The application's shutdown timed out and was cancelled")
 
     async def _wait(self, *futures: asyncio.Future[Any], timeout: float | None = None) -> bool:
         """Returns whether one of these is done; False: the server is told to leave, or the time is over."""

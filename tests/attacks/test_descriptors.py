@@ -46,7 +46,7 @@ def test_unfinished_heads_leave_the_application_its_descriptors(worker_class: st
                 assert proc.descriptors(worker) < DESCRIPTORS - 10
                 until_gone(wires, 45)
         assert not server.log.matching("Out of file descriptors")
-        told = server.log.wait("connections were closed before their request heads were complete")
+        told = server.log.wait("connections with incomplete request headers to make room")
         assert len(told) < 10
 
 

@@ -64,5 +64,5 @@ def test_the_log_names_the_first_field_that_was_dropped(worker_class: str) -> No
         with server.connect() as wire:
             for name in ("X-Fine", "X_Token", "X_Token", "X_Other"):
                 assert wire.get("/", (name, "x")).status == 200
-        server.log.wait("Dropped the header field X_Token: .* Send X-Token instead")
-        assert server.log.text.count("Dropped the header field") == 1
+        server.log.wait("Dropped the header X_Token: .* Send X-Token instead")
+        assert server.log.text.count("Dropped the header") == 1

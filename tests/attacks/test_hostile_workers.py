@@ -36,7 +36,7 @@ def test_a_worker_that_writes_without_end_is_killed_and_replaced() -> None:
         with server.connect() as wire, suppress(Silent, OSError):
             wire.send(request("GET", "/flood"))
             wire.reply()
-        server.log.wait(rf"Worker \(pid:{worker}\) sends more messages than the arbiter can read: it is killed")
+        server.log.wait(rf"Killing worker \(pid:{worker}\): it sends more messages than the arbiter can read")
         until(lambda: server.worker_pids() not in ([], [worker]), "another one serves")
         assert server.get("/").status == 200
         assert proc.private_bytes(server.pid) - before < 20 * MEGABYTE
@@ -91,7 +91,7 @@ workers = 2
         first, _ = server.worker_pids()
         os.kill(first, signal.SIGKILL)
         server.log.wait("RuntimeError: no more of me")
-        server.log.wait("A worker could not be started: the worker class failed")
+        server.log.wait("Could not fork a worker: the worker class failed")
         assert server.get("/").status == 200
         server.log.wait("Booting worker with pid", count=3)
         assert server.stop() == 0

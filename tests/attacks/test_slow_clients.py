@@ -81,7 +81,7 @@ def test_long_unfinished_heads_have_a_common_bound(pool: Pool, worker_class: str
                 wire.send(b"GET /hello HTTP/1.1\r\nHost: t\r\n" + field * 90)
             most = max(most, proc.private_bytes(worker) - before)
         assert most < 8 * MEGABYTE + 16 * MEGABYTE, f"grew by {most / MEGABYTE:.0f} MB"
-        server.log.wait("Unfinished request heads took more than 8388608 bytes")
+        server.log.wait("Incomplete request headers used more than 8388608 bytes")
         serves_promptly(server)
         assert modest.send(b"\r\n").reply().status == 200
 
@@ -119,7 +119,7 @@ def test_a_client_that_asks_for_a_hundred_megabytes_and_never_reads(pool: Pool, 
 
         # Nothing is asked meanwhile: a request would wake the thread that has to keep the deadline.
         until(cut_off, "the client that never reads is cut off", within=WRITE_SECONDS + SLACK, every=0.1)
-    server.log.wait(rf"have not read their responses for {WRITE_SECONDS:.0f} s \(write_timeout\): 1\.")
+    server.log.wait(rf"clients read nothing for {WRITE_SECONDS:.0f} s \(write_timeout\): 1\.")
     # The object itself has to exist once; beyond it only bounded buffers may grow.
     allowed = (100 if "blob" in target else 0) * MEGABYTE + 16 * MEGABYTE
     assert most - before < allowed, f"grew by {(most - before) / MEGABYTE:.0f} MB"

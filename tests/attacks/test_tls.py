@@ -156,7 +156,7 @@ def test_a_client_with_many_certificates_is_refused_before_they_are_verified(
             return wire.get("/hello").status
 
     assert comes_with(9, "short") == 200
-    told = r"\[WARNING\] TLS handshake of ip=\S+ failed: "
+    told = r"\[WARNING\] TLS handshake with ip=\S+ failed: "
     before = len(server.log.matching(told))
     refusals = (OSError, AssertionError)  # TLS 1.3: it is told when it reads
     with pytest.raises(refusals, match=r"(?i)certificate.unknown"):

@@ -469,7 +469,7 @@ def post_request(worker, req, environ, resp):
         assert left["worker"]["pid"] == victim
         assert server.get("/hello").status == 200
         assert not server.log.matching("exited with code [^0]|was sent")
-        assert REFERENCE or server.log.wait(rf"pid:{victim}. is replaced: the application has set worker.alive")
+        assert REFERENCE or server.log.wait(rf"Replacing worker .pid:{victim}.: the application has set worker.alive")
 
 
 def test_a_thread_of_the_application_ends_its_worker(tmp_path: Path) -> None:

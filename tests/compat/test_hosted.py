@@ -173,7 +173,7 @@ def test_its_own_limit_of_requests_replaces_it() -> None:
     with Site(config, app="shop:application", files=files) as server:
         pids = [pid_of(server) for _ in range(8)]
         assert len(set(pids)) >= 4
-        assert not server.log.matching("die soon after")
+        assert not server.log.matching("crashing right after")
 
 
 GUNICORN = {

@@ -297,7 +297,7 @@ threading.Thread(target=time.sleep, args=(600,), name="consumer").start()
     with program(OPTIONS + thread + start.format('application, {"bind": BIND, "preload_app": True}')) as it:
         it.signal(signal.SIGTERM)
         assert it.wait_exit() == 0
-        assert it.log.matching(rf"Process {it.pid} ends without its threads, which are still running .*: consumer")
+        assert it.log.matching(rf"Process {it.pid} exits with threads still running .*: consumer")
 
 
 def program(text: str, *, workers: int = 1) -> Program:

@@ -207,7 +207,7 @@ def nworkers_changed(server, new, old):
         (started,) = server.log.wait("Started a successor with pid: ([0-9]+)")
         server.log.wait("USR2 signal ignored. Child exists.")
         os.kill(int(started[1]), signal.SIGTERM)
-        server.log.wait("The successor has ended")
+        server.log.wait("The successor has exited")
 
 
 def test_winch_without_daemon_is_ignored() -> None:

@@ -229,7 +229,7 @@ def test_the_name_of_gevent_websocket_goes_with_its_class() -> None:
         server.write("chat_room.py", "1 / 0\n")
         server.configure(plain)
         server.signal(signal.SIGHUP)
-        server.log.wait("The reload failed, the workers that served before go on")
+        server.log.wait("Reload failed; the old workers keep serving")
         server.write("chat_room.py", LOOKS)
         replaced(server, lambda: os.kill(server.worker_pid(), signal.SIGKILL))
         assert server.get("/").body == b"True", "a worker of the generation that was kept does without it"

@@ -82,7 +82,7 @@ def test_the_log_says_it_all_within_the_first_second_of_load(tmp_path: Path) -> 
     assert "poll(0)" in row["cure"]
     first = min(record["time"] for record in report["records"] if record["time"] >= began)
     assert first - began <= max(1.0, lasted * 3 / 4), "later only where the machine has other work"
-    (line, *_) = server.log.matching(rf"held up for .*rd_kafka_flush.*librdkafka {row['library_version']} .*flush\(.*")
+    (line, *_) = server.log.matching(rf"blocked for .*rd_kafka_flush.*librdkafka {row['library_version']} .*flush\(.*")
     assert "poll(0)" in line[0]
     assert "--doctor heal" in line[0]
 

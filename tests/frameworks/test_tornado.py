@@ -415,7 +415,7 @@ class TestWsgi:
         server = pool.get("tornado_wsgi_app:application", chdir=APPS, worker_class="tornado", request_timeout=1)
         worker = server.worker_pid()
         assert server.get("/busy").status == 504
-        server.log.wait(r"Error handling request GET /busy: it was ended after 1 s")
+        server.log.wait(r"Error handling request GET /busy: exceeded request_timeout")
         assert server.get("/").status == 200
         assert server.worker_pid() == worker
 
@@ -476,7 +476,7 @@ def test_a_host_with_an_empty_port() -> None:
 def test_a_request_that_takes_too_long_is_ended(pool: Pool, path: str) -> None:
     server = pool.get("tornado_app:application", chdir=APPS, worker_class="tornado", request_timeout=1)
     assert server.get(f"{path}?seconds=30").status == 504
-    server.log.wait(rf"Error handling request GET {path}: it was ended after 1 s")
+    server.log.wait(rf"Error handling request GET {path}: exceeded request_timeout")
     assert server.get("/hello/again").body == b"Hello, again!"
 
 

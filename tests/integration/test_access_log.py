@@ -337,7 +337,7 @@ class TestTrouble:
             write_fast(core, 50)
             # The monitor tells it; what it told is logged by the next request's thread.
             until(lambda: write_fast(core, 1) or core.notices, "a notice")
-            assert "The access log cannot be written: No space left on device" in core.notices[0]
+            assert "Cannot write the access log: No space left on device" in core.notices[0]
             write_fast(core, 10_000)
             until(lambda: core.word(LOG_LOST) > 0, "lines that are counted as lost")
 

@@ -240,7 +240,7 @@ WARNINGS = {
     ),
     "a misspelt variable": (
         {"$TRICORN_WORKRS": "2"},
-        "The environment variable TRICORN_WORKRS is not known; did you mean TRICORN_WORKERS?",
+        "Unknown environment variable TRICORN_WORKRS; did you mean TRICORN_WORKERS?",
     ),
     "a misspelt name": (
         {"gunicorn.conf.py": "import os\nworkes = 2\n"},

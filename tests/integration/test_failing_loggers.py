@@ -101,7 +101,7 @@ def test_a_logger_class_that_cannot_be_made_again_ends_no_server() -> None:
         server.signal(signal.SIGHUP)
         until(lambda: server.worker_pids() not in ([], [worker]) and len(server.worker_pids()) == 1, "a generation")
         server.signal(signal.SIGHUP)
-        server.log.wait("The log of before cannot be made again: .* no more of me")
+        server.log.wait("Could not restore the previous log: .* no more of me")
         assert server.get("/").status == 200
         assert server.stop() == 0
 

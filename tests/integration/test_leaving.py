@@ -34,7 +34,7 @@ def test_from_the_announcement_on_each_answer_closes_its_connection(worker_class
             assert kept.ended() == b""
             reply = server.get("/hello")
             assert (reply.status, reply.closes) == (200, True), "newcomers are served, once each"
-            server.log.wait(r"No request has come for 1 seconds \(drain_quiet\)")
+            server.log.wait(r"No requests for 1 seconds \(drain_quiet\)")
             assert idle.ended() == b""
         assert server.wait_exit() == 0
 

@@ -106,7 +106,7 @@ class TestLife:
             server.out.wait("startup")
             server.signal(signal.SIGINT)
             assert server.wait_exit(within=5) == 0
-            assert server.log.matching("The application's startup is given up")
+            assert server.log.matching("cancelled the application's startup")
             assert not server.log.matching("SIGKILL")
 
 
@@ -255,7 +255,7 @@ class TestReload:
             server.write("mine.py", source("new", FAILS))
             server.signal(signal.SIGHUP)
             server.log.wait("The application failed to start: marker")
-            server.log.wait("The reload failed, the workers that served before go on")
+            server.log.wait("Reload failed; the old workers keep serving")
             until(lambda: set(server.worker_pids()) == before, "only the old workers are left")
             assert server.get("/").body == b"old"
             server.write("mine.py", source("mended"))
@@ -305,7 +305,7 @@ class TestTheLoop:
     def test_a_task_that_calls_sys_exit_ends_itself(self, server: Server) -> None:
         before = server.worker_pid()
         assert server.get("/task-exits").status == 200
-        server.log.wait("SystemExit in the event loop, which goes on")
+        server.log.wait("SystemExit in the event loop; the loop keeps running")
         assert server.get("/").body == b"%d" % before
 
     def test_who_stops_the_loop_does_not(self, server: Server) -> None:

@@ -236,13 +236,13 @@ def test_a_disk_that_hangs_costs_no_worker(worker_class: str, tmp_path: Path) ->
             asked.append("/hello")
             return bool(server.log.matching(pattern))
 
-        until(lambda: told("The access log cannot be written: its disk does not answer"), "the hang is told")
+        until(lambda: told("Cannot write the access log: its disk does not answer"), "the hang is told")
         assert server.worker_pid() == worker
         assert not server.log.matching("WORKER TIMEOUT")
         assert log.read_text() == ""
         mended = os.open(stall, os.O_RDWR)
         try:
-            until(lambda: told("The access log is written again; 0 lines were lost"), "the end of it is told")
+            until(lambda: told("The access log is being written again; 0 lines were lost"), "the end of it is told")
             server.signal(signal.SIGTERM)
             assert server.wait_exit() == 0
         finally:

@@ -197,7 +197,7 @@ class TestRotation:
             serves(running)
             directory.rename(tmp_path / "moved")
             running.signal(signal.SIGUSR1)
-            wait_for(tmp_path / "moved" / "error.log", "cannot be opened anew", count=2)
+            wait_for(tmp_path / "moved" / "error.log", "still writing to the old file", count=2)
             running.get("/logging?still-here")
             wait_for(tmp_path / "moved" / "error.log", "still-here by logging")
 

@@ -106,7 +106,7 @@ def test_variables(folder: Path) -> None:
     environ = {"UVICORN_APP": "main:app", "UVICORN_ROOT_PATH": "/api", "UVICORN_WORKERS": "2", "UVICORN_HOST": "::1"}
     with Given("--host 127.0.0.1 --port PORT", folder, workers=2, env=environ) as server:
         assert server.get("/").json()["root_path"] == "/api"
-        server.log.wait("Settings from variables of the environment: UVICORN_ROOT_PATH, UVICORN_WORKERS, UVICORN_APP$")
+        server.log.wait("Settings from environment variables: UVICORN_ROOT_PATH, UVICORN_WORKERS, UVICORN_APP$")
 
 
 def test_proxy_headers(folder: Path) -> None:
@@ -143,4 +143,4 @@ def test_what_is_not_there_is_refused_and_may_be_left_out(folder: Path) -> None:
         assert "argument --http2: HTTP/2 is not available" in server.log.text
     with Given(f"{line} --unavailable warn", folder) as server:
         assert server.get("/").status == 200
-        assert len(server.log.matching(r"\[WARNING\].*It was left out")) == 2
+        assert len(server.log.matching(r"\[WARNING\].*It was ignored")) == 2

@@ -121,7 +121,7 @@ def test_on_an_event_loop_it_is_awaited_and_the_setting_says_that_it_has_no_effe
         assert server.get("/ping").status == 200
         assert slow.status == 0
         assert slow.join() == 200
-        server.log.wait(r"offload \(from .*\) has no effect under asgi: code on an event loop has to await")
+        server.log.wait(r"offload \(from .*\) has no effect with asgi: on an event loop, await the call")
 
 
 class Told:

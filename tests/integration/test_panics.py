@@ -78,7 +78,7 @@ def test_no_memory_for_an_object_is_told_as_that(worker_class: str, tmp_path: Pa
     """pyo3 panics then. It costs the request, and is no defect."""
     with faulty(tmp_path, worker_class, "no_object:2") as server:
         lose(server, 2, "/hello")
-        server.log.wait("Python could not make an object: .* has no memory left, at .*\\.rs:", count=2)
+        server.log.wait("Python could not allocate an object: .* is out of memory, at .*\\.rs:", count=2)
         assert server.get("/hello").status == 200
         assert not server.log.matching("panicked|defect"), server.log.text
         leave_at_once(server)

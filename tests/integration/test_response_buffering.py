@@ -302,7 +302,7 @@ def test_a_full_disk_is_told_once_and_the_application_waits(tmp_path: Path) -> N
             other.get("/")
         until(lambda: core.notices, "the notice")
     assert len(core.notices) <= 3, "one a second at most"
-    assert "A response cannot be buffered" in core.notices[0]
+    assert "Cannot buffer a response on disk" in core.notices[0]
     assert "tmp_upload_dir" in core.notices[0]
 
 

@@ -27,8 +27,8 @@ COLUMNS = {
     "aiohttp": {"app": "threads:make_aiohttp()", "worker_class": "aiohttp"},
     "tornado": {"app": "threads:make_tornado()", "worker_class": "tornado"},
 }
-CANCELLED = "The application cancelled all tasks of the event loop; the worker goes on serving"
-STOPPED = "The application stopped the event loop; the worker goes on running it"
+CANCELLED = "The application cancelled all tasks of the event loop; the worker keeps serving"
+STOPPED = "The application stopped the event loop; the worker runs it again"
 
 
 def serve(column: str, **options: Any) -> Server:
@@ -134,4 +134,4 @@ class TestWhoCancelsAllTasks:
 
     def test_and_its_lifespan_hears_of_it(self, asgi: Server) -> None:
         asgi.get("/cancels")
-        asgi.log.wait("The application cancelled its lifespan; the worker goes on serving without it")
+        asgi.log.wait("The application cancelled its lifespan task; the worker keeps serving without it")

@@ -17,7 +17,7 @@ from tests.integration.test_loop_time import APPLICATIONS, NAMES
 
 SECONDS = 0.4
 HOLDS = APPLICATIONS.replace("C.usleep(20_000)", f"C.usleep({SECONDS * 1e6:.0f})")
-REPORT = re.compile(r"\[WARNING\] The event loop of worker \(pid:(\d+)\) was held up for ([\d.]+) s by one call\. (.*)")
+REPORT = re.compile(r"\[WARNING\] The event loop of worker \(pid:(\d+)\) was blocked for ([\d.]+) s by one call\. (.*)")
 
 
 def site(worker_class: str, more: str = "", loop: str = "asyncio", code: str = HOLDS) -> Site:

@@ -250,7 +250,7 @@ def test_a_worker_that_has_grown_is_replaced_after_its_requests(worker_class: st
             load.settle(10)
             tally = load.stop()
         assert tally.failures == []
-        (said,) = server.log.matching(rf"Worker \(pid:{worker}\) is replaced: it uses (\d+) MiB of memory, more than")
+        (said,) = server.log.matching(rf"Replacing worker \(pid:{worker}\): it uses (\d+) MiB of memory, more than")
         assert int(said[1]) << 20 > limit
 
 
@@ -258,7 +258,7 @@ def test_only_a_quarter_of_the_workers_is_replaced_at_once_for_their_memory() ->
     # Every worker is above it from its first breath.
     config = "workers = 4\nmax_worker_memory = 1048576\nloglevel = 'debug'\n"
     with Site(config, workers=4) as server:
-        server.log.wait("is replaced: it uses", count=4, within=40)
+        server.log.wait(r"Replacing worker \(pid:\d+\): it uses", count=4, within=40)
         assert server.get("/hello").status == 200
         lines = list(server.log.lines)
     # As the arbiter tells it, in this order: a look at the processes takes so long that several come and go meanwhile.

@@ -81,7 +81,7 @@ def test_a_broken_one_is_told_and_that_of_before_stays(authority: Authority) -> 
     with site(issued) as server:
         issued.key.write_text("nonsense")
         server.log.wait(
-            r"\[ERROR\] TLS files have changed, and those of before stay in force: .*server-certificate\.pem"
+            r"\[ERROR\] Could not load the new TLS files; still using the previous certificates: .*server-certificate"
         )
         assert serial(server, context) == issued.serial
         # Nor does a reload take it: the server goes on as it was.
@@ -310,7 +310,7 @@ def test_a_reload_that_changes_only_the_scheme_keeps_the_socket(authority: Autho
         server.address = ("127.0.0.1", port)
         server.wait_ready()
         assert server.get("/hello").status == 200
-        server.log.wait(r"\[WARNING\] There is a certificate \(from .*conf\.py:\d+\), and no address speaks TLS")
+        server.log.wait(r"\[WARNING\] A certificate is set \(from .*conf\.py:\d+\), but no address uses TLS")
         inode = _inode(server, port)
         server.configure(f"bind = ['https://127.0.0.1:{port}']\n{files}")
         server.hup()

@@ -300,7 +300,7 @@ def test_what_is_done_from_the_keyboard_is_asked_first() -> None:
         terminal.type("y")
         until(lambda: third not in server.worker_pids(), "another has taken its place")
         terminal.wait(rf"{server.worker_pid()} gthread +2 serving")
-        assert server.log.matching("Control: uid [0-9]+ .* asks: (scale|reload|drain)")
+        assert server.log.matching("Control: uid [0-9]+ .* requested: (scale|reload|drain)")
         terminal.type("q")
         assert terminal.status() == 0
 

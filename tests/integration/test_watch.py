@@ -215,7 +215,7 @@ def test_a_late_call_on_the_main_thread_is_ended_with_504(start: Any, target: st
     assert process.stop() == 0
     process.out.join()
     error, served = process.out.lines
-    assert error.startswith(f"Error handling request GET {target}: it was ended after 0.3 s (request_timeout) | ")
+    assert error.startswith(f"Error handling request GET {target}: exceeded request_timeout (0.3 s) | ")
     assert error.endswith(": the request takes longer than request_timeout allows (0.3 s)")
     assert served == "served"
 

@@ -141,7 +141,7 @@ def test_a_worker_is_replaced_though_the_hook_before_its_fork_raises() -> None:
         server.write("trouble", "")
         victim = server.worker_pid()
         os.kill(victim, signal.SIGKILL)
-        server.log.wait("The worker is started without what the hook pre_fork would have done")
+        server.log.wait("Starting the worker although the hook pre_fork failed")
         until(lambda: server.worker_pids() not in ([], [victim]), "another worker")
         assert server.get("/hello").status == 200
         assert server.log.matching("KeyError: 'pop from an empty set'")
@@ -153,7 +153,7 @@ def test_a_configuration_whose_hook_raises_does_not_come_into_force() -> None:
         worker = server.worker_pid()
         server.write("trouble", "")
         server.signal(signal.SIGHUP)
-        server.log.wait("The reload failed, the workers that served before go on: the hook pre_fork failed")
+        server.log.wait("Reload failed; the old workers keep serving: the hook pre_fork failed")
         assert server.get("/hello").status == 200
         assert server.worker_pids() == [worker]
 

@@ -330,7 +330,7 @@ fn who_waits_behind_stuck_threads_of_a_leaving_worker_is_turned_away() {
         assert_eq!(client.response().status, 200);
     }
     server.until_ended();
-    assert!(server.notices().iter().any(|notice| notice.warning && notice.text.contains("turned away")));
+    assert!(server.notices().iter().any(|notice| notice.warning && notice.text.contains("Rejected a request")));
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub fn watch() {
 fn without_memory(panic: &PanicHookInfo<'_>) -> Option<String> {
     (panic.payload().downcast_ref() == Some(&NO_OBJECT)).then(|| {
         let place = panic.location().map(|place| format!(", at {place}")).unwrap_or_default();
-        format!("Python could not make an object: the process, or its container, has no memory left{place}")
+        format!("Python could not allocate an object: the process or its container is out of memory{place}")
     })
 }
 

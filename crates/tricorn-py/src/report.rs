@@ -124,7 +124,7 @@ impl Reporter {
     /// A panic of ours, which has cost a request.
     #[cold]
     pub fn panicked(&self, py: Python<'_>, text: String) {
-        let message = "A request is lost, and its connection closed".into();
+        let message = "Lost a request and closed its connection".into();
         self.error(py, message, PyRuntimeError::new_err(text));
     }
 
@@ -139,14 +139,14 @@ impl Reporter {
         exchange.give_up(if is_late { 504 } else { 500 }, "");
         let line = request_line(exchange);
         if self.engine.ends_calls() && error.is_instance_of::<PySystemExit>(py) {
-            self.notify(py, Level::Info, format!("{line} was ended: the worker does not wait for it"));
+            self.notify(py, Level::Info, format!("{line} was interrupted: the worker is shutting down"));
             return;
         }
         let text = if is_late && self.engine.was_cancelled(exchange.slot()) {
-            format!("Error handling request {line}: it was cancelled by an operator")
+            format!("Error handling request {line}: cancelled by operator")
         } else if is_late {
             let limit = self.engine.request_timeout();
-            format!("Error handling request {line}: it was ended after {limit} s (request_timeout)")
+            format!("Error handling request {line}: exceeded request_timeout ({limit} s)")
         } else {
             format!("Error handling request {line}")
         };
@@ -165,7 +165,7 @@ impl Reporter {
     #[cold]
     pub fn complain(&self, py: Python<'_>, exchange: &Exchange, missing: u64) {
         let line = request_line(exchange);
-        let text = format!("{line}: the application sent {missing} bytes less than its Content-Length says");
+        let text = format!("{line}: the application sent {missing} bytes less than its Content-Length");
         self.notify(py, Level::Warning, text);
     }
 
@@ -176,8 +176,8 @@ impl Reporter {
         if !COMPLAINED.swap(true, Relaxed) {
             let line = request_line(exchange);
             let text = format!(
-                "{line}: the application's header Transfer-Encoding was not sent, since the server frames responses. An \
-                 application that writes sizes of chunks itself sends them as content."
+                "{line}: removed the application's Transfer-Encoding header: the server frames responses. Chunk \
+                 sizes that the application writes are sent as content."
             );
             self.notify(py, Level::Warning, text);
         }

@@ -154,7 +154,7 @@ class Effects:
             number, warnings = self._generations.prepare(configuration=configuration)
         except (Exception, SystemExit) as error:
             if not isinstance(error, TricornError):
-                self._generations.current.log.exception("Exception while the configuration was loaded")
+                self._generations.current.log.exception("Exception while loading the configuration")
             details = error.details.rstrip() if isinstance(error, TricornError) else ""
             self._refuse("\n".join(filter(None, (str(error) or type(error).__name__, details))))
             return
@@ -173,10 +173,7 @@ class Effects:
         if configuration and generation.config.sizing is not None:
             log.info("%s", generation.config.sizing.sentence)
         if generation.config.preload_app:
-            log.warning(
-                "With preload_app the application's code is loaded once: the new workers run the code of before. "
-                "USR2 or a restart loads new code."
-            )
+            log.warning("preload_app: the new workers run the old code. Send USR2 or restart to load new code.")
         self.events.appendleft(Prepared(number, generation.policy, configuration))
 
     def _run_reload_hooks(self, command: RunReloadHooks) -> None:

@@ -238,7 +238,7 @@ def _preload(generation: Generation) -> None:
         if text := boot_failure.sentence(error, generation.app.app_uri):
             generation.log.error("%s", text)
         else:
-            generation.log.error("Exception while the application was loaded", exc_info=shown(error))
+            generation.log.error("Exception while loading the application", exc_info=shown(error))
         raise BootError("Worker failed to boot.") from None  # the log has said why
     finally:
         hooks.take_signals_back()

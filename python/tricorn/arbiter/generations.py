@@ -171,7 +171,7 @@ def _restore_log(generation: Generation) -> None:
         if generation.log_level is not None:
             generation.log.change_level(generation.log_level)
     except Exception as error:
-        generation.log.error("The log of before cannot be made again: %s", error)
+        generation.log.error("Could not restore the previous log: %s", error)
 
 
 def _by_address(listeners: list[Listener]) -> dict[Address, Listener]:

@@ -180,7 +180,7 @@ class Loop:
             try:
                 messages = handle.receive(self._clock.now(), most)
             except TooTalkative:
-                text = "Worker (pid:%d) sends more messages than the arbiter can read: it is killed."
+                text = "Killing worker (pid:%d): it sends more messages than the arbiter can read."
                 self._parts.generation.log.error(text, handle.pid)
                 handle.close()
                 handle.send(Signals.SIGKILL)

@@ -122,7 +122,7 @@ class ProcessTable:
             if not command.proven:
                 pages.give_back(number)
                 return SpawnFailed(command.nr, "the hook pre_fork failed")
-            generation.log.warning("The worker is started without what the hook pre_fork would have done.")
+            generation.log.warning("Starting the worker although the hook pre_fork failed.")
         # What stands in a buffer at the fork would be written by both.
         sys.stdout.flush()
         sys.stderr.flush()
@@ -262,7 +262,7 @@ class ProcessTable:
         """Answers the requests in the channel, since no worker will. While one is to come they can wait for it."""
         count = self.shared.channel.turn_away() if self.shared.channel is not None else 0
         if count:
-            self.server.log.warning("Requests answered with 503, since no worker was left to take them: %d", count)
+            self.server.log.warning("Requests rejected with 503 because no worker was running: %d", count)
 
 
 @contextmanager

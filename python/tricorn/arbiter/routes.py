@@ -35,7 +35,7 @@ class Routes:
                 self._memory = Memory("tricorn-routes", route_bytes(named, WORKERS))
             except OSError as error:  # ulimit -v
                 self._failed = True
-                log.warning("Routes are not counted (route_metrics), for lack of memory: %s", error.strerror or error)
+                log.warning("Not enough memory for route metrics; they are switched off: %s", error.strerror or error)
                 return None
             self._memory.release()
             self._pages = RoutePages(self._memory.view, named)

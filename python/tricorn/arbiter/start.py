@@ -78,7 +78,7 @@ def run(sources: Sources, loaded: Loaded, make_application: MakeApplication, ser
     if config.sizing is not None:
         generation.log.info("%s", config.sizing.sentence)
     if loaded.variables:
-        generation.log.info("Settings from variables of the environment: %s", ", ".join(loaded.variables))
+        generation.log.info("Settings from environment variables: %s", ", ".join(loaded.variables))
     _warn(generation, (*loaded.warnings, *warnings))
     server.pid = os.getpid()
     watch.prepare()
@@ -148,7 +148,7 @@ def _warn(generation: Generation, warnings: Iterable[str]) -> None:
     if complaint := core_options.upload_warning(config, generation.worker_class):
         log.warning("%s", complaint)
     if config.preload_app and config.reload:
-        log.warning("With preload_app the code is loaded once, and reload cannot change it.")
+        log.warning("preload_app loads the code only once, so reload has no effect. Use one of the two.")
 
 
 def _open(generation: Generation, server: Server, generations: Generations, inherited: list[int]) -> None:
@@ -230,12 +230,12 @@ class Ending:
 
     def quit(self) -> None:
         """Ends because a hook wants it: workers notice that the arbiter is gone and leave gracefully."""
-        self._parts.generation.log.error("A hook ends the server; its workers leave.", exc_info=True)
+        self._parts.generation.log.error("A hook raised an exception; shutting down.", exc_info=True)
         self._remove_files()
 
     def abort(self) -> NoReturn:
         """Ends because the arbiter itself is broken: workers notice that it is gone and leave gracefully."""
-        text = "The arbiter failed (this is a defect of tricorn); its workers leave."
+        text = "The arbiter failed (this is a defect of tricorn); shutting down."
         self._parts.generation.log.critical(text, exc_info=True)
         self._remove_files()
         sys.stdout.flush()

@@ -58,10 +58,10 @@ class Upgrade:
                 systemd=self._generations.inherits,
                 signals=signals,
                 before_exec=lambda: generation.config.pre_exec(self._server),
-                failed=lambda error: log.error("The successor cannot be started: %s", error),
+                failed=lambda error: log.error("Could not start a successor: %s", error),
             )
         except OSError as error:
-            log.error("The successor cannot be started: %s", error.strerror)
+            log.error("Could not start a successor: %s", error.strerror)
             self.successor_ended()
             return None
         log.info("Started a successor with pid: %s", self.successor)
@@ -71,7 +71,7 @@ class Upgrade:
         """The listeners are ours alone again."""
         self.successor = None
         self._share_listeners(self._generations.inherits)
-        self._generations.current.log.warning("The successor has ended; this server goes on.")
+        self._generations.current.log.warning("The successor has exited; this server keeps running.")
 
     def watch_parent(self) -> None:
         """Takes over the predecessor's pidfile and control socket once it has ended."""

@@ -61,7 +61,7 @@ def find_default(directory: str) -> tuple[Location | None, tuple[str, ...]]:
     found = [name for name in DEFAULT_FILES if os.path.exists(os.path.join(directory, name))]
     if not found:
         return None, ()
-    warnings = (f"Both ./{found[0]} and ./{found[1]} exist: {found[0]} is read.",) if len(found) > 1 else ()
+    warnings = (f"Both ./{found[0]} and ./{found[1]} exist; using {found[0]}.",) if len(found) > 1 else ()
     return Location("./" + found[0], path=found[0]), warnings
 
 
@@ -78,8 +78,8 @@ def read(location: Location, directory: str) -> Layer:
             raise ConfigError(f"The configuration file {location.path!r} doesn't exist.")
         if path.endswith(".toml"):  # hypercorn's
             raise ConfigError(
-                f"The configuration file {location.path!r} is TOML, and tricorn's are Python: write name = value lines "
-                "into a file ending with .py, or the table [tool.tricorn] into pyproject.toml."
+                f"Cannot read {location.path!r}: configuration files are Python, not TOML. Use NAME = VALUE lines in "
+                "a .py file, or [tool.tricorn] in pyproject.toml."
             )
         if os.path.splitext(path)[1] not in EXTENSIONS:
             warnings.append(f"The configuration file {location.path!r} should have the extension .py.")

@@ -217,4 +217,4 @@ def _strangers(environ: Mapping[str, str], reading: _Reading) -> Iterable[str]:
             continue
         meant = next(meant_by(variable.removeprefix("TRICORN_")), None)
         if meant is not None:
-            yield f"The environment variable {variable} is not known; did you mean {meant.env}?"
+            yield f"Unknown environment variable {variable}; did you mean {meant.env}?"

@@ -76,7 +76,7 @@ def judge(asked: Iterable[Asked], policy: str) -> tuple[str, ...]:
     for each in asked:
         if policy == "refuse":
             each.refuse(each.sentence)
-        warnings.setdefault(each.name, f"{each.sentence} It was left out{how}.")
+        warnings.setdefault(each.name, f"{each.sentence} It was ignored{how}.")
     return tuple(warnings.values())
 
 

@@ -72,7 +72,7 @@ class Handler(web.RequestHandler):
         """
         is_gone = self.transport is None or self.transport.is_closing()
         if is_gone and NOTICE.is_given and isinstance(kwargs.get("exc_info"), ConnectionError):
-            self.logger.debug("The worker leaves, and a response was ended", exc_info=kwargs["exc_info"])
+            self.logger.debug("Worker shutting down: ended a response", exc_info=kwargs["exc_info"])
             return
         if (request := self._current_request) is not None:
             args = ("Error handling request %s %s", request.method, request.rel_url.raw_path)

@@ -114,7 +114,9 @@ class Lifespan:
             if self._is_needed:
                 self._error = error
                 if self._startup.answer == "complete":
-                    self._log.warning("The application cancelled its lifespan; the worker goes on serving without it")
+                    self._log.warning(
+                        "The application cancelled its lifespan task; the worker keeps serving without it"
+                    )
             raise
         except BaseException as error:  # a group may be none of Exception
             self._error = error
@@ -133,9 +135,9 @@ class Lifespan:
             raise BootError(f"The application failed to start (asgi_lifespan is on): {what}", details=trace)
         if error is not None and self._startup.is_taken:
             # It had asked for the event, so perhaps it meant to do something.
-            self._log.warning("The application raised at lifespan.startup, and is served without lifespan:\n%s", trace)
+            self._log.warning("Exception in lifespan.startup; serving the application without lifespan:\n%s", trace)
         else:
-            self._log.debug("The application does not speak the lifespan protocol")
+            self._log.debug("The application does not support the lifespan protocol")
 
     async def _receive(self) -> dict[str, str]:
         if self._shutdown.is_taken and not self._is_idle.done():

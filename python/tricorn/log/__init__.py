@@ -108,8 +108,8 @@ def enable(logger: Logger, may_say: Callable[[str], bool] = lambda topic: True) 
     """
     if aliases.enable() and may_say("disable_existing_loggers"):
         logger.warning(
-            "The application's logging configuration has disabled the server's loggers, which are enabled again. "
-            'Give it "disable_existing_loggers": False, which is True by default.'
+            "The application's logging configuration disabled the server's loggers; they are enabled again. "
+            'Set "disable_existing_loggers": False in it (the default is True).'
         )
 
 

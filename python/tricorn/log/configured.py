@@ -76,8 +76,8 @@ def apply(config: Config) -> str:
 def _complaint(origin: str, where: str) -> str:
     """Says what is wrong with a configuration that names no logger of the server."""
     return (
-        f"The log configuration {origin} names no logger of the server, whose lines go to {where}. "
-        "Name gunicorn.error and gunicorn.access, or uvicorn and uvicorn.access."
+        f"The log configuration {origin} does not configure the server's loggers; their lines go to {where}. Add "
+        "gunicorn.error and gunicorn.access, or uvicorn and uvicorn.access."
     )
 
 

@@ -221,7 +221,7 @@ class Logger:
             else:
                 log.info(*line)
         except Exception:
-            self.exception("Exception while a line of the access log was made")
+            self.exception("Exception while formatting an access log line")
 
     def atoms(self, resp: Any, req: Any, environ: Mapping[str, Any], request_time: timedelta) -> dict[str, Any]:
         """Collects what the line is made of: letters, and `{name}i`, `{name}o`, `{name}e` for fields and environ."""
@@ -262,7 +262,7 @@ class Logger:
     reopen = reopen_files
 
     def _stays(self, path: str, error: OSError) -> None:
-        self.error("The log %r cannot be opened anew, the old file stays in use: %s", path, error.strerror or error)
+        self.error("Could not reopen the log %r; still writing to the old file: %s", path, error.strerror or error)
 
     def close_on_exec(self) -> None:
         """Keeps log files from programs that the application starts; ours never get there."""

@@ -94,7 +94,7 @@ class Outlet:
         if not self.trouble:
             return ""
         what = "A reload looks it up again" if self.address is None else "It is tried again"
-        return f"{name} at {self.collector} cannot be reached: {self.trouble} ({setting}). {what}."
+        return f"Cannot reach {name} at {self.collector}: {self.trouble} ({setting}). {what}."
 
     def move(self, place: str) -> bool:
         """Follows its name to ADDRESS:PORT. Returns whether that is elsewhere."""

@@ -72,7 +72,7 @@ class AppMetrics:
             if file.endswith(f"_{name}.db") and not self._is_whole(file):
                 with suppress(OSError):
                     os.unlink(file, dir_fd=self.descriptor)
-                    yield f"{self.path}/{file} was broken, and is begun anew: what it counted is lost."
+                    yield f"{self.path}/{file} was corrupt and has been recreated; its counts are lost."
 
     def _is_whole(self, file: str) -> bool:
         try:
@@ -151,6 +151,6 @@ def _files(descriptor: int) -> Iterator[str]:
 
 
 NOT_PREPARED = (
-    "{variable} = {path} is left alone: {reason}. The application's metrics are not part of /metrics, and the files of "
-    "workers that are gone stay there."
+    "{variable} = {path} is not managed: {reason}. /metrics leaves out the application's metrics, and files of ended "
+    "workers are not removed."
 )

@@ -50,7 +50,7 @@ def line(record: Mapping[str, Any], before: Sums, *, missing: str = "") -> str:
         cost = f"{before.seconds:.1f} s, {before.request_seconds:.1f} request-seconds"
         texts.append(f"Since this was told last: {before.times}, {cost}.")
     if missing:
-        texts.append(f"Not looked at, here and from now on: {missing}")
+        texts.append(f"Not checked from now on: {missing}")
     texts.append(f"Cure: {record['cure']} ({record['link']})")
     return " ".join(filter(None, texts))
 
@@ -69,7 +69,7 @@ def _head(record: Mapping[str, Any]) -> str:
             has = f"has run for {length}" if record["ongoing"] else f"took {length}"
             return f"{what} {has} in {worker}, {record['class']}."
     is_was = "is" if record["ongoing"] else "was"
-    return f"The event loop of {worker} {is_was} held up for {length} by one call."
+    return f"The event loop of {worker} {is_was} blocked for {length} by one call."
 
 
 def sentence_of(stall: Stall) -> str:

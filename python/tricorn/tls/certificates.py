@@ -74,7 +74,7 @@ class Certificates:
             try:
                 self._publish(self._bundle, now)
             except ConfigError as error:
-                log.error("Keys of TLS tickets cannot be changed, and those of before stay in force: %s", error)
+                log.error("Could not rotate the TLS ticket keys; still using the previous ones: %s", error)
                 self._next_rotation = now + DAY
         if now >= self._next_warning:
             self._next_warning = now + DAY
@@ -88,7 +88,7 @@ class Certificates:
             self._take(files.read(self._plan), now, log)
         except ConfigError as error:
             if found == self._tried:
-                log.error("TLS files have changed, and those of before stay in force: %s", error)
+                log.error("Could not load the new TLS files; still using the previous certificates: %s", error)
                 self._look = found
             else:
                 self._tried = found
@@ -142,7 +142,7 @@ def make(config: Config, tickets: Tickets, log: Logger) -> Certificates | None:
         log.warning("%s", warning)
     if not from_settings.serves(config):
         log.warning(
-            "There is a certificate (from %s), and no address speaks TLS: bind = %s.",
+            "A certificate is set (from %s), but no address uses TLS: bind = %s.",
             next(config.origin(name) for name in from_settings.CERTIFICATES if not config.is_default(name)),
             ",".join(config.bind),
         )
@@ -177,18 +177,21 @@ def ends(facts: Iterable[Facts], now: float) -> Iterable[str]:
     for each in facts:
         left = each["not_after"] - now
         if left <= 0:
-            yield f"The certificate {each['label']} has ended on {_date(each['not_after'])}: clients refuse it."
+            yield (
+                f"Certificate {each['label']} expired on {_date(each['not_after'])}: clients reject it. Replace the "
+                "file; no reload is needed."
+            )
         elif left <= SOON:
             yield (
-                f"The certificate {each['label']} ends on {_date(each['not_after'])}, in {_days(left)}. A new file is "
-                "taken without a reload."
+                f"Certificate {each['label']} expires on {_date(each['not_after'])} (in {_days(left)}). Replace the "
+                "file; no reload is needed."
             )
 
 
 def _warnings(facts: Iterable[Facts]) -> Iterable[str]:
     for each in facts:
         for warning in each["warnings"]:
-            yield f"The certificate {each['label']}: {warning}."
+            yield f"Certificate {each['label']}: {warning}."
 
 
 def _days(seconds: float) -> str:

@@ -49,13 +49,13 @@ def served(names: Iterable[str], what: str, min_version: str) -> tuple[tuple[str
     found = [name for name in asked if name in TLS_1_2]
     if not found and min_version == "1.2":
         raise ConfigError(
-            f"{what}: none of its cipher suites of TLS 1.2 is there. Those that are served: {', '.join(TLS_1_2)}. "
-            'Name some of them, or set tls_min_version = "1.3".'
+            f"{what}: none of its TLS 1.2 cipher suites is supported. Choose from: {', '.join(TLS_1_2)}. "
+            'Or set tls_min_version = "1.3".'
         )
     left_out = len(asked) - len(found)
     warning = (
-        f"{what}: {left_out} of its {len(asked)} cipher suites of TLS 1.2 are not there (CBC, DHE, static RSA …). "
-        f"Served of it: {', '.join(found)}."
+        f"{what}: {left_out} of its {len(asked)} TLS 1.2 cipher suites are not supported (CBC, DHE, static RSA …). "
+        f"Offered: {', '.join(found)}."
     )
     return (*TLS_1_3, *(TLS_1_2[name] for name in found)), warning if left_out and min_version == "1.2" else None
 

@@ -53,7 +53,7 @@ def plan(config: Config) -> tuple[Plan, tuple[str, ...]]:
     if config.tls_key_log is not None:
         warnings.append(
             f"tls_key_log (from {config.origin('tls_key_log')}): the keys of all connections are written to "
-            f"{config.tls_key_log}. Who reads that file reads all that is encrypted."
+            f"{config.tls_key_log}. Readers of that file can decrypt the traffic."
         )
     made = of_settings(config)
     if has_hook(config):
@@ -70,7 +70,7 @@ def plan(config: Config) -> tuple[Plan, tuple[str, ...]]:
     if made.asks != "none" and not (made.ca_files or made.ca_data):
         raise ConfigError(
             f"cert_reqs = {ASKS.index(made.asks)} (from {config.origin('cert_reqs')}) asks clients for certificates, "
-            "and ca_certs does not say whose are accepted. Set ca_certs to the certificate of their authority."
+            "but ca_certs is not set. Set ca_certs to the certificate of their authority."
         )
     return made, tuple(warnings)
 

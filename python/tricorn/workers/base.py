@@ -329,7 +329,7 @@ class Worker(Contract, Preparation, ABC):
         except (Exception, SystemExit) as error:
             if not self.spec.stand_in or self.stands_in:
                 raise
-            self._let_stand_in(error, "The application cannot start; its traceback is served until it can")
+            self._let_stand_in(error, "The application cannot start; browsers see its traceback until it can")
             self.start_application()
 
     def _let_stand_in(self, error: BaseException, text: str) -> None:
@@ -461,7 +461,7 @@ LEVELS = {10: "debug", 20: "info", 30: "warning", 40: "error", 50: "critical"}
 
 NOT_LOADED = "The application cannot be loaded; its traceback is served until it can"
 
-NOT_SERVED = "%s: init_process() has returned and the worker has not served; it and run() must call super()."
+NOT_SERVED = "%s: init_process() returned before the worker served. Call super() in init_process() and run()."
 
 SLOT = "TRICORN_WORKER"
 """The variable that tells the application, and what it starts, the slot of its worker."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tricorn.log import Logger
 
 NO_MODULE = "Could not import %r: %s in %s, nor elsewhere on sys.path. Check the name, chdir and pythonpath."
-EXIT = "The application called sys.exit(%r) while it was loaded"
+EXIT = "The application called sys.exit(%r) while loading"
 
 
 def is_failure(error: BaseException) -> bool:

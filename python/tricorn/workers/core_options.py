@@ -94,16 +94,15 @@ def upload_warning(config: Config, kind: type[Contract]) -> str | None:
     found = upload_directory(config)
     if found is None:
         return (
-            f"Request bodies beyond body_buffer_size have no place: no file can be made in "
-            f"{', '.join(upload_candidates(config))}. They are kept in memory up to body_buffer_total = "
-            f"{config.body_buffer_total} bytes, and refused beyond it. Set tmp_upload_dir to a directory that this "
-            "user may write to."
+            f"Cannot create temporary files for request bodies in {', '.join(upload_candidates(config))}. Bodies stay "
+            f"in memory, up to body_buffer_total = {config.body_buffer_total} bytes; more are rejected. Set "
+            "tmp_upload_dir to a writable directory."
         )
     if upload_dir_in_memory(found) is None:
         return None
     return (
-        f"Request bodies beyond body_buffer_size are kept in {found}, which is memory (tmpfs): up to "
-        f"body_disk_total = {config.body_disk_total} bytes of it. Set tmp_upload_dir to a directory on a disk."
+        f"Request bodies larger than body_buffer_size go to {found}, which is in memory (tmpfs): up to "
+        f"body_disk_total = {config.body_disk_total} bytes. Set tmp_upload_dir to a directory on disk."
     )
 
 

@@ -105,4 +105,4 @@ def _call(module: ModuleType, name: str, seconds: float) -> bool:
     return in_time
 
 
-LEFT = "Process %s ends without its threads, which are still running %g seconds after its last request: %s"
+LEFT = "Process %s exits with threads still running %g seconds after its last request: %s"

@@ -78,11 +78,13 @@ class EventLoop:
                 was_stopped = self._run_root()
                 self._leave_if_child()
                 if was_stopped and not is_over:
-                    self._log.warning("The application stopped the event loop; the worker goes on running it")
+                    self._log.warning("The application stopped the event loop; the worker runs it again")
             except (SystemExit, KeyboardInterrupt) as error:
                 forked.leave_if_child(error)
                 if not any(_let_out(future, error) for future in futures):  # whose caller raises it
-                    self._log.error("%s in the event loop, which goes on", type(error).__name__, exc_info=error)
+                    self._log.error(
+                        "%s in the event loop; the loop keeps running", type(error).__name__, exc_info=error
+                    )
         self._turn = None
         for future in futures:
             future.remove_done_callback(end)
@@ -96,7 +98,7 @@ class EventLoop:
         try:
             self.loop.run_until_complete(self._root)
         except asyncio.CancelledError:
-            self._log.warning("The application cancelled all tasks of the event loop; the worker goes on serving")
+            self._log.warning("The application cancelled all tasks of the event loop; the worker keeps serving")
         except RuntimeError:  # "Event loop stopped before Future completed."
             if self._root.done() or self.loop.is_closed() or self.loop.is_running():
                 raise

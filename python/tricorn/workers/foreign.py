@@ -131,12 +131,12 @@ def notes(kind: type[Worker]) -> Iterator[str]:
     """Yields warnings about a worker class."""
     if hosted.is_hosted(kind):
         who = f"The worker class {kind.__module__}.{kind.__qualname__} {getattr(kind, 'why', '')}"
-        yield f"{who}: it reads and writes its connections itself. {hosted.WITHOUT}"
+        yield f"{who}: it does its own socket I/O. {hosted.WITHOUT}"
         return
     for each in overridden(kind):
         if each in NOT_CALLED:
             who = f"The worker class {kind.__qualname__}"
-            yield f"{who} overrides {each}(), which is not called here: {NOT_CALLED[each]}."
+            yield f"{who} overrides {each}(), which tricorn does not call: {NOT_CALLED[each]}."
 
 
 def overridden(kind: type) -> list[str]:

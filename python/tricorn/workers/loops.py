@@ -58,8 +58,8 @@ class LoopWorker(Worker):
         super().check_config(cfg, log)
         if cfg.offload:
             log.warning(
-                "offload (from %s) has no effect under %s: code on an event loop has to await, as in "
-                "`await tricorn.offload(function)(...)`.",
+                "offload (from %s) has no effect with %s: on an event loop, await the call, as in `await "
+                "tricorn.offload(function)(...)`.",
                 cfg.origin("offload"),
                 cls.alias,
             )
@@ -99,7 +99,7 @@ class LoopWorker(Worker):
     def start_application(self) -> None:
         self._started = self.start_up()
         if not self._started:
-            self.log.warning("The application's startup is given up, since the worker leaves")
+            self.log.warning("Worker shutting down: cancelled the application's startup")
 
     def has_threads_left(self) -> bool:
         return blocking_calls.is_busy()
@@ -225,9 +225,9 @@ class LoopWorker(Worker):
         self._started = False
         try:
             if started and not self.shut_down():
-                self.log.warning("The application's shutdown did not end in time, and is cancelled")
+                self.log.warning("The application's shutdown timed out and was cancelled")
         except (Exception, SystemExit):
-            self.log.exception("Exception while the application shut down")
+            self.log.exception("Exception during the application's shutdown")
         finally:
             self._loop = None
             loop.close()

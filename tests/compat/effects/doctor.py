@@ -27,7 +27,7 @@ PYCURL = "class Curl:\n    def perform(self): pass\nclass CurlMulti:\n    def se
 IMPORTS = {"pycurl.py": PYCURL, "loud.py": "import pycurl\nfrom gallery import application\n"}
 BLOCKS = r"pycurl .* blocks the whole worker"
 HEALED = r"pycurl .* transfers are made by threads"
-HELD_UP = r"held up for \d+\.\d+ s by one call\. Blocked .*slow\.py:5 in wait"
+HELD_UP = r"blocked for \d+\.\d+ s by one call\. Blocked .*slow\.py:5 in wait"
 
 
 def seconds(config: str, count: int = 6) -> float:

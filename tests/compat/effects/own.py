@@ -193,7 +193,7 @@ def sees_drain_quiet(directory: Path) -> None:
         for _ in range(3):
             time.sleep(0.5)  # a client that comes again and again
             assert server.get("/hello").status == 200
-        server.log.wait(r"No request has come for 1 seconds \(drain_quiet\): drain_delay ends early.")
+        server.log.wait(r"No requests for 1 seconds \(drain_quiet\); draining ends early.")
         assert server.wait_exit() == 0
 
 
@@ -510,7 +510,7 @@ def sees_env_file(directory: Path) -> None:
 def sees_unavailable(directory: Path) -> None:
     with Site("unavailable = 'warn'\nprotocol = 'uwsgi'\nuwsgi_allow_ips = '*'\n") as server:
         assert server.get("/hello").status == 200
-        assert len(server.log.matching(r"\[WARNING\] .*setting protocol .* was left out")) == 1
+        assert len(server.log.matching(r"\[WARNING\] .*setting protocol .* was ignored")) == 1
     with Site("protocol = 'uwsgi'\n", wait=False) as server:
         assert server.wait_exit() == 1
         assert "setting protocol is not available" in server.log.text

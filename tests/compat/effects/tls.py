@@ -120,7 +120,7 @@ def sees_ciphers(directory: Path) -> None:
     name = "ECDHE-ECDSA-AES256-GCM-SHA384"
     site, authority, _ = secure(directory, f"ciphers = '{name}:AES128-SHA'\n")
     with site as server:
-        server.log.wait(r"\[WARNING\] ciphers = .*1 of its 2 cipher suites of TLS 1\.2 are not there")
+        server.log.wait(r"\[WARNING\] ciphers = .*1 of its 2 TLS 1\.2 cipher suites are not supported")
         with SecureWire(server.address, client(authority, "1.2")) as wire:
             cipher = wire.secure.cipher()
             assert cipher is not None
@@ -221,7 +221,7 @@ def sees_tls_key_log(directory: Path) -> None:
     keys = directory / "keys"
     site, authority, _ = secure(directory, f"tls_key_log = {str(keys)!r}\n")
     with site as server:
-        server.log.wait(r"\[WARNING\] tls_key_log .*Who reads that file reads all that is encrypted")
+        server.log.wait(r"\[WARNING\] tls_key_log .*Readers of that file can decrypt the traffic")
         assert serves(server, client(authority, "1.3"))
         assert "CLIENT_HANDSHAKE_TRAFFIC_SECRET " in keys.read_text()
 

@@ -167,7 +167,7 @@ def test_a_handler_whose_client_has_left_runs_to_its_end(server: Server) -> None
     for wire in wires:
         wire.reset()
     assert streaming.told(2) == ["cancelled", "cleaned up"], "a stream that is not read, when the grace is over"
-    server.log.wait(r"\[INFO\] GET /play: cancelled, since its client disconnected 3 s ago")
+    server.log.wait(r"\[INFO\] GET /play: cancelled: client disconnected 3 s ago")
     for stage in stages[:3]:
         stage.go()
     assert unaware.told(3) == ["pays", "has paid", "after"]

@@ -206,7 +206,7 @@ OWN_ERRORS = {"aiohttp": "aiohttp answers and logs what a handler lets out, in i
 HANDSHAKE = each(SOCKET, "request_timeout counts for the handshake only")
 NO_HALF = each(SOCKET, "a client that cannot send a Close frame is gone (RFC 6455 section 7.1.5)")
 
-LATE = ": it was ended after 1 s (request_timeout)"
+LATE = ": exceeded request_timeout (1 s)"
 """How the sentence goes on that names a late request."""
 
 
@@ -305,7 +305,7 @@ FAILED = [
     Row(
         "a response shorter than it says: the log says how much",
         "short",
-        warning("GET /short/TAG: the application sent 6 bytes less than its Content-Length says$"),
+        warning("GET /short/TAG: the application sent 6 bytes less than its Content-Length$"),
         (*WSGI, "asgi", "aiohttp"),
         {
             "tornado": "the application is told, by the exception that tornado has for it (HTTPOutputError)",

@@ -82,9 +82,9 @@ def test_what_strangers_say_is_taken_out(pool: Pool, subject: str) -> None:
     got = told(server, *FIELDS)
     assert (got["client"], got["scheme"], got["fields"]) == ("127.0.0.1", "http", [])
     assert "example" not in got["host"]
-    server.log.wait(r"\[WARNING\] Forwarded headers of peers .* removed: requests: 1, the last from ip=127\.0\.0\.1$")
+    server.log.wait(r"\[WARNING\] Removed forwarded headers from peers .*: requests: 1, the last from ip=127\.0\.0\.1$")
     told(server, *FIELDS)
-    assert len(server.log.matching("Forwarded headers of peers")) == 1, "once a minute"
+    assert len(server.log.matching("Removed forwarded headers from peers")) == 1, "once a minute"
 
 
 def test_the_field_of_rfc_7239_is_applied(pool: Pool) -> None:

@@ -170,4 +170,4 @@ class Reasons:
 
     @staticmethod
     def _line(how: How) -> str:
-        return rf"\[WARNING\] TLS handshake of ip=\S+ failed: {REFUSED[how]}"
+        return rf"\[WARNING\] TLS handshake with ip=\S+ failed: {REFUSED[how]}"

@@ -33,7 +33,7 @@ def test_a_client_is_served_or_refused(pair: str, cell: Cell, pool: Pool, world:
     alias, _, name = pair.partition("-")
     server = serve(pool, alias, **(world.mutual() if cell.how in MUTUAL else world.settings()))
     if cell.how in REFUSED:
-        told = rf"\[WARNING\] TLS handshake of ip=\S+ failed: {REFUSED[cell.how]}"
+        told = rf"\[WARNING\] TLS handshake with ip=\S+ failed: {REFUSED[cell.how]}"
         before = len(server.log.matching(told))
         answer = CLIENTS[name](server.port, cell, world, tmp_path)
         assert answer.body is None

@@ -165,5 +165,5 @@ def test_a_worker_that_cannot_keep_up_is_saturated_and_no_line_is_blamed(
             assert "Its loop was busy with many short things" in said[4], said[4]
         ends = SATURATED.format(name=name).replace("(has been|was)", "(was)")
         until(lambda: server.log.matching(ends) or server.get("/") is None, "its end is told", every=0.05)
-        held_up = [found[0] for found in server.log.matching(r"held up for .*") if "busy.py" in found[0]]
+        held_up = [found[0] for found in server.log.matching(r"blocked for .*") if "busy.py" in found[0]]
         assert not [line for line in held_up if BESIDE in line and not WANTED.search(line)], server.log.text

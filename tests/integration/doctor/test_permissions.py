@@ -36,7 +36,7 @@ def application(environ, start_response):
 """
 
 HELD_UP = r"The event loop of worker .* held up .*"
-NEWS = "Not looked at, here and from now on: "
+NEWS = "Not checked from now on: "
 
 # Another user may not be permitted to pass the folder in which this interpreter lies: in the server's own view of the
 # file system (CLONE_NEWNS) an empty one that all may pass stands in its place, with the interpreter in it.

@@ -30,7 +30,7 @@ from tests.harness.classes import each
 from tests.harness.deadline import PATIENCE, SELDOM
 
 SOURCE = Path(__file__).with_name("held_up.py")
-LINE = re.compile(r"\[WARNING\] The event loop of worker \(pid:\d+\) was held up for ([\d.]+) s by one call\. (.*)")
+LINE = re.compile(r"\[WARNING\] The event loop of worker \(pid:\d+\) was blocked for ([\d.]+) s by one call\. (.*)")
 ATTEMPTS = 4
 """What is over before it could be looked at is not told: a busy machine may be late."""
 STARVED = " STARVED: "

@@ -96,7 +96,7 @@ def test_what_the_last_one_has_sent_of_those_that_hand_over_is_answered(house: H
         house.processes.remove(last)
         assert is_answered(one)
         assert is_answered(two)
-    assert house.log == ["Requests answered with 503, since no worker was left to take them: 2"]
+    assert house.log == ["Requests rejected with 503 because no worker was running: 2"]
 
 
 def test_where_nothing_waits_nothing_is_said(house: House) -> None:

@@ -93,7 +93,7 @@ def test_the_traceback_is_the_applications_own(capsys: pytest.CaptureFixture[str
 def test_an_application_that_exits(capsys: pytest.CaptureFixture[str]) -> None:
     Path("inspected_exits.py").write_text("raise SystemExit(0)\n")
     assert main(["--check-config", "inspected_exits"]) == 1
-    assert "The application called sys.exit(0) while it was loaded" in capsys.readouterr().err
+    assert "The application called sys.exit(0) while loading" in capsys.readouterr().err
 
 
 def test_warnings_are_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -192,7 +192,7 @@ def test_what_is_not_there_is_refused_or_left_out(
     assert [warning.partition(":")[0] for warning in warnings] == [
         f"argument {flag}" for flag in ("--http2", "--ssl-keyfile-password", "--protocol")
     ]
-    assert all(warning.endswith("It was left out (unavailable = warn).") for warning in warnings)
+    assert all(warning.endswith("It was ignored (unavailable = warn).") for warning in warnings)
 
 
 def test_the_last_of_several_flags_counts() -> None:

@@ -187,7 +187,9 @@ class TestFailures:
 
     def test_hypercorns_toml(self) -> None:
         write("bind = 'a'\n", "hypercorn.toml")
-        with pytest.raises(ConfigError, match=r"'hypercorn\.toml' is TOML, and tricorn's are Python"):
+        with pytest.raises(
+            ConfigError, match=r"Cannot read 'hypercorn\.toml': configuration files are Python, not TOML"
+        ):
             read(Location.parse("hypercorn.toml"), os.getcwd())
 
     def test_a_directory(self) -> None:
@@ -308,4 +310,4 @@ class TestTheFileThatIsThere:
             write("", name)
         location, warnings = find_default(str(tmp_path))
         assert location == Location("./tricorn.conf.py", path="tricorn.conf.py")
-        assert warnings == ("Both ./tricorn.conf.py and ./gunicorn.conf.py exist: tricorn.conf.py is read.",)
+        assert warnings == ("Both ./tricorn.conf.py and ./gunicorn.conf.py exist; using tricorn.conf.py.",)

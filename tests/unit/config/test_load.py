@@ -115,10 +115,10 @@ def test_warnings_of_all_sources() -> None:
         Path(name).write_text("worker = 2\n")
     warnings = loaded("app", {"WEB_CONCURRENCY": "", "TRICORN_WORKRS": "2"}).warnings
     assert warnings == (
-        "Both ./tricorn.conf.py and ./gunicorn.conf.py exist: tricorn.conf.py is read.",
+        "Both ./tricorn.conf.py and ./gunicorn.conf.py exist; using tricorn.conf.py.",
         "The environment variable WEB_CONCURRENCY is empty and was ignored.",
         "./tricorn.conf.py:1: worker is not a setting and was ignored; did you mean workers?",
-        "The environment variable TRICORN_WORKRS is not known; did you mean TRICORN_WORKERS?",
+        "Unknown environment variable TRICORN_WORKRS; did you mean TRICORN_WORKERS?",
     )
 
 

@@ -75,7 +75,7 @@ def test_an_empty_variable_is_ignored_and_said_so(text: str) -> None:
 
 def test_a_misspelt_variable_is_worth_a_warning() -> None:
     layer = read_environment({"TRICORN_WORKRS": "3"})
-    assert layer.warnings == ("The environment variable TRICORN_WORKRS is not known; did you mean TRICORN_WORKERS?",)
+    assert layer.warnings == ("Unknown environment variable TRICORN_WORKRS; did you mean TRICORN_WORKERS?",)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_misspelt_variable_is_worth_a_warning() -> None:
 )
 def test_so_is_another_spelling(variable: str, meant: str) -> None:
     (warning,) = read_environment({variable: "1"}).warnings
-    assert warning == f"The environment variable {variable} is not known; did you mean {meant}?"
+    assert warning == f"Unknown environment variable {variable}; did you mean {meant}?"
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_what_is_asked_for_is_refused_or_left_out_with_a_warning() -> None:
     asked = [Asked("protocol", "conf.py:1: no protocol.", refuse), Asked("protocol", "--protocol: no.", refuse)]
     with pytest.raises(ConfigError, match=r"^conf.py:1: no protocol\.$"):
         judge(asked, "refuse")
-    assert judge(asked, "warn") == ("conf.py:1: no protocol. It was left out (unavailable = warn).",)
+    assert judge(asked, "warn") == ("conf.py:1: no protocol. It was ignored (unavailable = warn).",)
     assert judge([], "refuse") == ()
 
 

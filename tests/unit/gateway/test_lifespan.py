@@ -200,7 +200,7 @@ class TestNotSpoken:
     def test_what_looks_like_a_mistake_is_told(self, log: Log) -> None:
         live(listens_and_raises, log)
         (text,) = log.at("warning")
-        assert "served without lifespan" in text
+        assert "serving the application without lifespan" in text
         assert "ValueError: a mistake" in text
 
     @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ class TestNotSpoken:
         assert str(caught.value) == f"The application failed to start (asgi_lifespan is on): {PREFIX}{WORDS[kind]}"
         live(application, log)
         (text,) = log.at("warning")
-        assert "served without lifespan" in text
+        assert "serving the application without lifespan" in text
         assert "| OSError: no database" in text
 
 
@@ -252,7 +252,7 @@ class TestWhileItServes:
             await asyncio.sleep(0.01)
 
         live(Ordinary(), log, serve=serve)
-        assert log.at("warning") == ["The application cancelled its lifespan; the worker goes on serving without it"]
+        assert log.at("warning") == ["The application cancelled its lifespan task; the worker keeps serving without it"]
 
 
 class TestTheEnd:

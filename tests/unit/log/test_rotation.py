@@ -45,7 +45,7 @@ def test_a_new_file_that_cannot_be_opened_leaves_the_old_one(configure: Configur
     log.reopen_files()
     log.info("still here")
     written = (tmp_path / "moved" / "error.log").read_text()
-    assert "cannot be opened anew, the old file stays in use: No such file or directory" in written
+    assert "still writing to the old file: No such file or directory" in written
     assert "still here" in written
 
 

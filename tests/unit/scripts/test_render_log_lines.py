@@ -54,13 +54,13 @@ def test_a_note_says_whose_move_it_is_and_what_to_do(below: str) -> None:
 def test_each_line_is_a_row() -> None:
     page = render(LINES, read(NOTES))
     assert "| `Ready: …` | info |  | A worker serves. |\n" in page
-    assert "| ``No room for `…` \\| …`` | error | operator | Make room. |\n" in page
-    assert page.index("## Start") < page.index("## Stop") < page.index("## What ends a start")
+    assert "| ``No room for `…` \\| …`` | warning, error | operator | Make room. |\n" in page
+    assert page.index("## Start") < page.index("## Stop") < page.index("## Errors at startup")
 
 
 def test_errors_that_end_a_start_have_a_table_without_the_pieces() -> None:
     table = render(LINES, read(NOTES)).partition("### The configuration\n\n")[2]
-    assert table == "Whose: operator. Exit status 1.\n\n| Line |\n|---|\n| `A value is none` |\n"
+    assert table == "Who can fix it: operator. Exit status 1.\n\n| Line |\n|---|\n| `A value is none` |\n"
 
 
 def test_lines_and_notes_that_lack_the_other_are_told() -> None:

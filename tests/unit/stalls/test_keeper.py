@@ -17,7 +17,7 @@ DAY = 1_800_000_000.0
 def test_the_line_is_made_of_the_record() -> None:
     record, line = Stalls().take(stall(library="librdkafka"), HELD, 0.0, DAY)
     assert line == (
-        "The event loop of worker (pid:7) was held up for 0.40 s by one call. Blocked in the system call futex. "
+        "The event loop of worker (pid:7) was blocked for 0.40 s by one call. Blocked in the system call futex. "
         "BLOCKED_SYSCALL: blocked 98 %, computed 2 %, wanted a processor 0 %. The library: librdkafka 2.16.0. "
         "The line: p.flush(). Other requests at that time: 9 (3.6 request-seconds). The last to begin: GET /pay. "
         f"Cure: {record['cure']} (docs/diagnose/doctor.md#blocked_syscall)"
@@ -42,12 +42,12 @@ def test_the_end_of_what_was_told_while_it_went_on_is_told_too() -> None:
     stalls = Stalls()
     _, line = stalls.take(stall(duration=0.7, ongoing=True), HELD, 0.0, DAY)
     assert line is not None
-    assert " is held up for 0.70 s" in line
+    assert " is blocked for 0.70 s" in line
     other = replace(HELD, pid=8)
     assert stalls.take(stall(duration=2.0, added=1.3, again=True), other, 1.0, DAY)[1] is None
     _, line = stalls.take(stall(duration=3.0, added=2.3, again=True), HELD, 2.0, DAY)
     assert line is not None
-    assert " was held up for 3.00 s" in line
+    assert " was blocked for 3.00 s" in line
     (row,) = stalls.report("start", 2.0)["stalls"]
     assert row["total"] == {"count": 1, "seconds": 4.3, "request_seconds": 38.7}
 
@@ -92,7 +92,7 @@ def test_a_loop_that_waits_for_a_pool_is_held_up_by_it() -> None:
     _, line = Stalls().take(pool_wait(waiting=0), HELD, 0.0, DAY)
     assert line is not None
     assert line.startswith(
-        "The event loop of worker (pid:7) was held up for 3.20 s by one call. Waits for connections to"
+        "The event loop of worker (pid:7) was blocked for 3.20 s by one call. Waits for connections to"
     )
     assert "in SQLAlchemy's pool, which has 5 connections" in line
 
@@ -137,11 +137,11 @@ def test_a_worker_that_is_saturated_is_told_by_what_it_has() -> None:
 def test_what_cannot_be_looked_at_is_logged_once_and_stands_in_each_record() -> None:
     stalls = Stalls()
     told = [stalls.take(stall(line=line, missing="No stacks: a reason."), HELD, 0.0, DAY) for line in (1, 2)]
-    said = "Not looked at, here and from now on: No stacks: a reason. Cure:"
+    said = "Not checked from now on: No stacks: a reason. Cure:"
     assert [said in (line or "") for _, line in told] == [True, False]
     assert [record["missing"] for record, _ in told] == ["No stacks: a reason."] * 2
     _, line = stalls.take(stall(line=3, missing="No peers."), HELD, 0.0, DAY)
-    assert "here and from now on: No peers." in (line or ""), "another reason is news"
+    assert "Not checked from now on: No peers." in (line or ""), "another reason is news"
     assert stalls.take(stall(line=4), HELD, 0.0, DAY)[0]["missing"] is None
 
 

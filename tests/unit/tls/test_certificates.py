@@ -145,7 +145,9 @@ class TestLook:
         for second in range(5, 60):
             look(made, NOW + second, log)
         errors = [line for line in log.lines if line.startswith("error")]
-        assert errors == [f"error: TLS files have changed, and those of before stay in force: {file}: no certificate"]
+        assert errors == [
+            f"error: Could not load the new TLS files; still using the previous certificates: {file}: no certificate"
+        ]
         assert made.facts[0]["serial"] == "1A"
         assert all(bundle["certificates"][0][1] == b"1A" for bundle in core.published)
         change(file, "3C")
@@ -200,7 +202,7 @@ class TestWarnings:
     @pytest.mark.parametrize(
         ("days", "words"),
         [
-            (-1, "has ended on"),
+            (-1, "expired on"),
             (0.5, "in less than a day"),
             (1.5, "in a day"),
             (13.5, "in 13 days"),
@@ -225,4 +227,4 @@ class TestWarnings:
     def test_what_the_core_says_is_told_with_the_file(self, core: Core, log: Log, file: Path) -> None:
         core.warnings = ["it is odd"]
         make(file, log)
-        assert f"warning: The certificate {file}: it is odd." in log.lines
+        assert f"warning: Certificate {file}: it is odd." in log.lines

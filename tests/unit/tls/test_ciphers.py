@@ -21,8 +21,8 @@ def test_what_is_not_there_is_told_with_what_remains() -> None:
     suites, warning = suites_of("ECDHE-RSA-AES128-GCM-SHA256:AES128-SHA", "--ciphers", "1.2")
     assert suites == (*TLS_1_3, "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256")
     assert warning is not None
-    assert "1 of its 2 cipher suites of TLS 1.2 are not there" in warning
-    assert warning.endswith("Served of it: ECDHE-RSA-AES128-GCM-SHA256.")
+    assert "1 of its 2 TLS 1.2 cipher suites are not supported" in warning
+    assert warning.endswith("Offered: ECDHE-RSA-AES128-GCM-SHA256.")
 
 
 def test_a_list_that_leaves_nothing_is_refused_with_those_that_there_are() -> None:

@@ -117,4 +117,4 @@ class TestPlan:
     def test_what_there_is_to_warn_about(self) -> None:
         _, warnings = from_settings.plan(config(certfile="/c", tls_key_log="/tmp/keys"))
         assert [warning.partition(" ")[0] for warning in warnings] == ["tls_key_log"]
-        assert "Who reads that file reads all that is encrypted" in warnings[0]
+        assert "Readers of that file can decrypt the traffic" in warnings[0]

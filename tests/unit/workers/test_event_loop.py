@@ -180,7 +180,7 @@ def test_a_task_that_ends_the_program_ends_itself(turns: EventLoop, error: BaseE
         return repr(other.exception())
 
     assert run(turns, main()) == repr(error)
-    assert errors(turns) == [f"{type(error).__name__} in the event loop, which goes on"]
+    assert errors(turns) == [f"{type(error).__name__} in the event loop; the loop keeps running"]
 
 
 def test_a_callback_may_call_sys_exit(turns: EventLoop) -> None:
@@ -190,7 +190,7 @@ def test_a_callback_may_call_sys_exit(turns: EventLoop) -> None:
         return "went on"
 
     assert run(turns, main()) == "went on"
-    assert errors(turns) == ["SystemExit in the event loop, which goes on"]
+    assert errors(turns) == ["SystemExit in the event loop; the loop keeps running"]
 
 
 def test_a_turn_that_exits_itself_raises(turns: EventLoop) -> None:
@@ -213,7 +213,7 @@ def test_who_stops_the_loop_stops_nothing(turns: EventLoop) -> None:
         return "went on"
 
     assert run(turns, main()) == "went on"
-    assert warnings(turns) == ["The application stopped the event loop; the worker goes on running it"]
+    assert warnings(turns) == ["The application stopped the event loop; the worker runs it again"]
 
 
 def test_a_turn_ends_with_its_first_future_or_in_time_and_leaves_nothing_behind(turns: EventLoop) -> None:
@@ -275,7 +275,7 @@ class TestTheRoot:
 
         turns.loop.create_task(wait_for_ever())
         assert run(turns, cancel()) == 2, "the root ends, and who waits for it goes on"
-        assert warnings(turns) == ["The application cancelled all tasks of the event loop; the worker goes on serving"]
+        assert warnings(turns) == ["The application cancelled all tasks of the event loop; the worker keeps serving"]
         assert len(asyncio.all_tasks(turns.loop)) == 1, "it is made anew"
         assert run(turns, give(1)) == 1
 

@@ -199,4 +199,4 @@ def test_what_is_not_called_is_told() -> None:
         async def _serve(self) -> None: ...
 
     (note,) = foreign.notes(Mine)
-    assert "Mine overrides _serve(), which is not called here" in note
+    assert "Mine overrides _serve(), which tricorn does not call" in note

@@ -394,9 +394,8 @@ impl Trouble {
         if !self.told.swap(true, Relaxed) {
             words.lost = lost;
             let most = MOST >> 20;
-            words.notice = Some(format!(
-                "The access log cannot be written: {why}. Up to {most} MiB of lines are kept, others are lost"
-            ));
+            words.notice =
+                Some(format!("Cannot write the access log: {why}. Keeping up to {most} MiB of lines, dropping others"));
             self.has_notice.store(true, Relaxed);
         }
     }
@@ -408,7 +407,7 @@ impl Trouble {
         let mut words = locked(&self.words);
         if self.told.swap(false, Relaxed) {
             let lost = lost - words.lost;
-            words.notice = Some(format!("The access log is written again; {lost} lines were lost"));
+            words.notice = Some(format!("The access log is being written again; {lost} lines were lost"));
             self.has_notice.store(true, Relaxed);
         }
     }

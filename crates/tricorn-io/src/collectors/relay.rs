@@ -318,14 +318,13 @@ impl Trouble {
             "messages are lost".into()
         };
         let name = policy.name;
-        self.notice =
-            Some(format!("{name} at {place} cannot be reached: {error}. It is tried again; meanwhile {kept}"));
+        self.notice = Some(format!("Cannot reach {name} at {place}: {error}. Retrying; meanwhile {kept}"));
     }
 
     fn end(&mut self, policy: &Policy, lost: u64) {
         if let Some(before) = self.since.take() {
             let lost = lost - before;
-            self.notice = Some(format!("{} is reached again; {lost} messages were lost", policy.name));
+            self.notice = Some(format!("Connected to {} again; {lost} messages were lost", policy.name));
         }
     }
 }

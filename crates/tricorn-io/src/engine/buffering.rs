@@ -127,8 +127,8 @@ impl Shared {
         }
         let text = || {
             format!(
-                "A response cannot be buffered in the directory for temporary files: {error}; its application waits for the \
-                 client. Make room there, or set tmp_upload_dir."
+                "Cannot buffer a response on disk: {error}; the application waits for the client. Free disk space, \
+                 or set tmp_upload_dir."
             )
         };
         self.baton.take().reactor.notice(true, text);

@@ -69,8 +69,7 @@ impl Engine {
         shared.board.state(State::Stopped);
         #[cfg(feature = "baton-tracking")]
         crate::engine::holds::tell_all();
-        (lost > 0)
-            .then(|| format!("The access log could not be written before the worker ended: {lost} lines are lost"))
+        (lost > 0).then(|| format!("The worker exited before the access log was written: {lost} lines were lost"))
     }
 
     fn end_monitor(&self) {

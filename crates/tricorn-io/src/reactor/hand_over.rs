@@ -166,7 +166,7 @@ impl Reactor {
                 }
                 Err(error) => {
                     self.buffers.give_scratch(message);
-                    self.notice(true, || format!("tricorn: what was handed over cannot be taken: {error}"));
+                    self.notice(true, || format!("tricorn: cannot receive a connection from another worker: {error}"));
                     return None;
                 }
             };
@@ -199,7 +199,7 @@ impl Reactor {
         let mut descriptors = descriptors.into_iter();
         let socket = descriptors.next()?;
         let Some((handed, payload, spool)) = open(message, descriptors, &self.most_of_message()) else {
-            self.notice(true, || "tricorn: a connection that was handed over cannot be read and is closed".into());
+            self.notice(true, || "tricorn: closed a connection from another worker: unreadable message".into());
             return None;
         };
         let listeners = self.gate.listeners();

@@ -63,8 +63,8 @@ impl Log {
         let name = String::from_utf8_lossy(&name[..name.len().min(NAME)]);
         chores.notice(true, || {
             format!(
-                "Dropped the header field {name}: a WSGI environ has the same key for names with underscores and with hyphens. Send \
-                 {} instead, or see header_map and forwarder_headers. Further ones are dropped without a line",
+                "Dropped the header {name}: in a WSGI environ, names with underscores and with hyphens share one \
+                 key. Send {} instead, or see header_map and forwarder_headers. Further ones are dropped silently",
                 name.replace('_', "-")
             )
         });

@@ -37,8 +37,8 @@ impl Proxied {
                 let peer = origin.peer;
                 chores.notice(true, || {
                     format!(
-                        "Forwarded headers of peers that are not in forwarded_allow_ips were removed: requests: {count}, \
-                         the last from ip={peer}"
+                        "Removed forwarded headers from peers that are not in forwarded_allow_ips: requests: \
+                         {count}, the last from ip={peer}"
                     )
                 });
             }

@@ -303,7 +303,7 @@ impl Reactor {
         } else if conn.phase.get().is_body() || has_begun {
             self.board.add(Word::ClientGone, 1);
             let peer = conn.origin.peer;
-            self.notice(false, || format!("{peer} left before its request was complete"));
+            self.notice(false, || format!("{peer} disconnected before its request was complete"));
         }
         self.part(token);
     }

@@ -149,7 +149,7 @@ impl Reactor {
         {
             if let Some(peer) = self.reject(id, &STRANDED, Word::Leaving) {
                 self.notice(true, || {
-                    format!("A request of {peer} was turned away: every thread is stuck, and the worker leaves")
+                    format!("Rejected a request from {peer} with 503: all threads are stuck, and the worker shuts down")
                 });
             }
         }

@@ -122,7 +122,7 @@ impl Reactor {
     pub fn job_is_done(&mut self, job: Job) -> bool {
         self.gate.handshakes.is_back(job.took);
         if let Some(complaint) = job.take_complaint() {
-            let text = format!("New certificates cannot be used, and the ones before stay in use: {complaint}");
+            let text = format!("Could not use the new certificates; still using the previous ones: {complaint}");
             self.notice(true, || text);
         }
         let Job { token, stream, shaken, .. } = job;
@@ -186,7 +186,7 @@ impl Reactor {
         let peer = conn.origin.peer;
         let is_told = conn.stream.as_ref().is_some_and(Stream::is_secured) && failure.reason != Reason::Left;
         self.board.handshake_failed(failure.reason);
-        self.notice(failure.is_of_certificate(), || format!("TLS handshake of ip={peer} failed: {}", failure.detail));
+        self.notice(failure.is_of_certificate(), || format!("TLS handshake with ip={peer} failed: {}", failure.detail));
         let Some(conn) = self.conns.get_mut(token) else { return };
         if is_told {
             self.deadlines.enter(token, &mut conn.phase, Change::Shaken, clock::now());
@@ -230,7 +230,7 @@ impl Reactor {
         self.log.refused(peer, &request, (BAD_REQUEST, Outcome::Refused(kind)), 0, now, &self.wall);
         self.recycle(request);
         if self.log.is_due_of_tls(now) {
-            self.notice(true, || format!("A TLS client on a plain port, ip={peer}: is certfile missing?"));
+            self.notice(true, || format!("TLS handshake on a plain HTTP port, ip={peer}: is certfile missing?"));
         }
         if self.respond(token, &ALERT, Then::Linger, now) == Delivery::Whole {
             self.go_on(token, Then::Linger, now);

@@ -110,44 +110,43 @@ impl Shortage {
         let mut lines = Vec::new();
         if self.descriptors > 0 {
             lines.push(format!(
-                "Out of file descriptors ({connections} connections are open; {beside} descriptors are in use for their \
-                 bodies and files): others are closed, or accepting pauses. Raise the limit (ulimit -n)."
+                "Out of file descriptors ({connections} connections are open; {beside} more are in use for bodies \
+                 and files): closing idle connections, or pausing accept. Raise the limit (ulimit -n)."
             ));
         }
         if self.places > 0 {
             lines.push(format!(
-                "No room for more connections: accepting pauses ({connections} are open, of at most {max_connections}; \
-                 {beside} more descriptors are in use for their bodies and files). Raise max_connections, or the limit of \
-                 descriptors (ulimit -n)."
+                "Too many connections: accept is paused ({connections} of at most {max_connections} are open; \
+                 {beside} more descriptors are in use for bodies and files). Raise max_connections, or the \
+                 descriptor limit (ulimit -n)."
             ));
         }
         if self.heads_closed > 0 {
             lines.push(format!(
-                "{} connections were closed before their request heads were complete, to make room for others.",
+                "Closed {} connections with incomplete request headers to make room for others.",
                 self.heads_closed
             ));
         }
         if self.heads_refused > 0 {
             lines.push(format!(
-                "Unfinished request heads took more than {head_buffer_total} bytes (head_buffer_total): {} were refused.",
+                "Incomplete request headers used more than {head_buffer_total} bytes (head_buffer_total): {} rejected.",
                 self.heads_refused
             ));
         }
         if self.sessions_closed > 0 {
             lines.push(format!(
-                "Sessions of TLS held more than {tls_buffer_total} bytes of unfinished or unsent records (tls_buffer_total): \
-                 {} connections were closed.",
+                "TLS sessions buffered more than {tls_buffer_total} bytes (tls_buffer_total): closed {} connections.",
                 self.sessions_closed
             ));
         }
         if self.readers_late > 0 {
             lines.push(format!(
-                "Connections closed whose clients have not read their responses for {write_timeout} s (write_timeout): {}.",
+                "Connections closed because clients read nothing for {write_timeout} s (write_timeout): {}.",
                 self.readers_late
             ));
         }
         if let Some(error) = self.unwatched {
-            lines.push(format!("tricorn: a listener cannot be watched: {error}; this is tried again"));
+            lines.push(format!("tricorn: cannot watch a listener: {error}; retrying"));
         }
         lines
     }
@@ -160,13 +159,13 @@ impl Overload {
         let seconds = timeout as f64 / SECOND as f64;
         let mut reasons = Vec::new();
         if self.full > 0 {
-            reasons.push(format!("{} found {limit} requests waiting (queue_limit)", self.full));
+            reasons.push(format!("{} because {limit} requests were waiting (queue_limit)", self.full));
         }
         if self.late > 0 {
-            reasons.push(format!("{} had waited for {seconds} s (queue_timeout)", self.late));
+            reasons.push(format!("{} after waiting {seconds} s (queue_timeout)", self.late));
         }
         let reasons = reasons.join(", ");
-        format!("Overload: every worker is busy; turned away with 503: {reasons}. More workers or threads would help.")
+        format!("Overload: all workers are busy; rejected with 503: {reasons}. Add workers or threads.")
     }
 }
 
@@ -198,7 +197,7 @@ mod tests {
         assert!(warnings.take_shortage(config::TELL).is_some());
         let line =
             warnings.take_overload(config::TELL).map(|overload| overload.line(7, SECOND / 2)).unwrap_or_default();
-        assert!(line.contains("1 found 7 requests waiting (queue_limit), 1 had waited for 0.5 s"), "{line}");
+        assert!(line.contains("1 because 7 requests were waiting (queue_limit), 1 after waiting 0.5 s"), "{line}");
     }
 
     #[test]

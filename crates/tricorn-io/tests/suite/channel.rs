@@ -85,7 +85,7 @@ fn what_nobody_understands_is_dropped_and_told() {
     drop(writer);
     // Its descriptor is closed.
     assert_eq!(rustix::io::read(&reader, &mut [0; 1]).expect("a pipe"), 0);
-    until("a notice", || workers.servers[0].notices().iter().any(|notice| notice.text.contains("handed over")));
+    until("a notice", || workers.servers[0].notices().iter().any(|notice| notice.text.contains("another worker")));
     assert_eq!(workers.connect(0).get("/").answer().worker, Some(0));
     words_agree(&workers);
 }

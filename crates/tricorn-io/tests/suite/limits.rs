@@ -225,7 +225,7 @@ fn where_no_connection_can_be_closed_none_is_accepted() {
     let mut bodies: Vec<Client> = (0..2).map(|_| half_a_body(&server, 1000)).collect();
     let mut newcomer = server.connect();
     newcomer.ask("/");
-    let told = || server.notices().iter().filter(|notice| notice.text.contains("No room for more")).count();
+    let told = || server.notices().iter().filter(|notice| notice.text.contains("Too many connections")).count();
     until("it is told", || told() == 1);
     assert_eq!((server.get(Word::Connections), server.get(Word::Accepted)), (2, 2));
     bodies[0].send(&noise(500));

@@ -525,7 +525,7 @@ fn new_certificates_are_shown_to_the_next_client_and_wrong_ones_change_nothing()
     kept.get("/");
     until("the log is told", || {
         kept.get("/");
-        server.notices().iter().any(|notice| notice.text.contains("New certificates cannot be used"))
+        server.notices().iter().any(|notice| notice.text.contains("Could not use the new certificates"))
     });
 }
 

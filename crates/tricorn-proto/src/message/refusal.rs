@@ -201,7 +201,7 @@ fn row(kind: RefusalKind) -> Row {
         Header             => (400, Peer, "Invalid HTTP Header: {str}", ""),
         ObsoleteFolding    => (400, Peer, "Obsolete line folding is unacceptable: {str}", ""),
         MissingHost        => (400, Peer, "Missing Host header (RFC 9112 section 3.2)", ""),
-        HostMismatch       => (400, Peer, "Host is not that of the request target (RFC 9112 section 3.2.2): {str}", ""),
+        HostMismatch       => (400, Peer, "Host does not match the request target (RFC 9112 section 3.2.2): {str}", ""),
         SchemeHeaders      => (400, Peer, "Contradictory scheme headers", ""),
         Forwarded          => (400, Peer, "Invalid forwarded header: {str}", ""),
         RequestLineTooLong => (414, Peer, "Request Line is too large ({})", ""),

@@ -129,11 +129,11 @@ fn an_absolute_form_must_name_the_host_that_the_field_names() {
     ] {
         let (status, message) = refused(&named(target, host));
         assert_eq!(status, 400, "{target} {host}");
-        assert!(message.starts_with("Host is not that of the request target"), "{message}");
+        assert!(message.starts_with("Host does not match the request target"), "{message}");
     }
     // An old client may send no Host at all.
     assert_eq!(accepted(b"GET http://good.example HTTP/1.0\r\n\r\n").path, "/");
-    let message = "Host is not that of the request target (RFC 9112 section 3.2.2): 'evil.example'";
+    let message = "Host does not match the request target (RFC 9112 section 3.2.2): 'evil.example'";
     let old = b"GET http://good.example/ HTTP/1.0\r\nHost: evil.example\r\n\r\n";
     assert_eq!(refused(old), (400, message.into()));
 }

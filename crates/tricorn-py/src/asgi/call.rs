@@ -328,7 +328,7 @@ impl Call {
         let Some(error) = error else { return };
         let line = scope.map(scope_line).unwrap_or_default();
         if is_excused(py, &error, true) {
-            let text = format!("{line}: the request was ended after its response: {error}");
+            let text = format!("{line}: request ended after its response: {error}");
             self.ground.shared.reporter.notify(py, Level::Debug, text);
         } else {
             let after = if gone { "after its client had left" } else { "after its response was sent" };

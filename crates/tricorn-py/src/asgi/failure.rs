@@ -37,7 +37,7 @@ pub fn failed(py: Python<'_>, ground: &Ground, exchange: &mut Exchange, error: P
     exchange.abort();
     let line = request_line(exchange);
     if is_excused {
-        reporter.notify(py, Level::Debug, format!("{line}: the client disconnected, and the request was ended"));
+        reporter.notify(py, Level::Debug, format!("{line}: client disconnected; request ended"));
     } else {
         exchange.app_failed();
         reporter.error(py, format!("Error handling request {line}"), error);

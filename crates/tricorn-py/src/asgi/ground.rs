@@ -105,8 +105,7 @@ impl Ground {
     /// The log is told that a task is cancelled since its client has left.
     pub fn tell_of_cancellation(&self, py: Python<'_>, line: &str) {
         let seconds = self.shared.grace_seconds();
-        let text =
-            format!("{line}: cancelled, since its client disconnected {seconds} s ago (asgi_disconnect_grace_period)");
+        let text = format!("{line}: cancelled: client disconnected {seconds} s ago (asgi_disconnect_grace_period)");
         self.shared.reporter.notify(py, Level::Info, text);
     }
 

@@ -286,7 +286,7 @@ impl Call {
     pub fn failed(&self, py: Python<'_>, error: PyErr) -> PyResult<()> {
         let reporter = &self.ground.shared.reporter;
         let Some(mut exchange) = self.take() else {
-            reporter.error(py, "Exception in a request that is over".into(), error);
+            reporter.error(py, "Exception in a finished request".into(), error);
             return Ok(());
         };
         let is_late = is_request_timeout(py, &error);

@@ -211,7 +211,7 @@ impl Gateway for CallServer {
         }
         let Some(dismiss) = self.gateway.get().dismiss.as_ref().filter(|_| others > 0) else { return Ok(()) };
         if let Err(error) = dismiss.call1(py, (others,)) {
-            self.reporter().error(py, "Exception while WebSockets were closed".into(), error);
+            self.reporter().error(py, "Exception while closing WebSockets".into(), error);
         }
         Ok(())
     }

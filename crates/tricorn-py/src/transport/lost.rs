@@ -54,7 +54,7 @@ impl LostProtocols {
         for Lost { protocol, why } in self.take() {
             let why = why.map(|why| why.into_value(py));
             if let Err(error) = protocol.call_method1(py, intern!(py, "connection_lost"), (why,)) {
-                self.reporter.error(py, "Error in the protocol of a connection".into(), error);
+                self.reporter.error(py, "Error in a connection's protocol".into(), error);
             }
         }
     }

@@ -45,7 +45,7 @@ pub fn first_bytes<'py>(
 pub fn give(py: Python<'_>, transport: &Transport, bytes: &Bound<'_, PyBytes>) {
     let Some(protocol) = transport.protocol(py) else { return };
     if let Err(error) = protocol.call_method1(intern!(py, "data_received"), (bytes,)) {
-        transport.ground.shared.reporter.error(py, "Error in the protocol of a connection".into(), error);
+        transport.ground.shared.reporter.error(py, "Error in a connection's protocol".into(), error);
         transport.client_left(py);
     }
 }

@@ -258,8 +258,8 @@ def pin(owner: Any) -> Pin | None:
         made = Pin()
     else:
         _say(
-            "Each of %d objects has a thread of its own already (offload_threads), so that calls of a %s block the "
-            "whole worker. Keep fewer of them open, or raise offload_threads.",
+            "All %d offload threads are taken by open objects, so calls of a %s block the whole worker. Keep fewer of "
+            "them open, or raise offload_threads.",
             len(_pins()),
             type(owner).__qualname__,
         )
@@ -313,8 +313,8 @@ def _look_at(how: How, call: calls.Call) -> None:
     """After a call: what an operator should know."""
     if call.is_abandoned:
         _say(
-            "%s goes on in its thread although its request waits no longer (%d such calls in this worker): a call in C "
-            "cannot be ended from outside. Give the library a limit of its own.",
+            "%s is still running in its thread although its request has ended (%d such calls in this worker): a call "
+            "in C cannot be interrupted. Set a timeout in the library.",
             how.name or "An offloaded call",
             counts.abandoned,
         )

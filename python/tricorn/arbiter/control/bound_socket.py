@@ -79,7 +79,7 @@ def bind(
     try:
         return _named(path, mode, is_successor)
     except OSError as error:
-        log.warning("The control socket %s cannot be made, so there is none: %s.", path, error.strerror or error)
+        log.warning("Cannot create the control socket %s; continuing without one: %s.", path, error.strerror or error)
         return None
 
 
@@ -96,7 +96,7 @@ def _automatic(
         bound.alias = _link(bound, directory, name)
         log.debug("Control socket: %s", bound.path)
         return bound
-    log.debug("There is no control socket: %s.", "; ".join(reasons))
+    log.debug("No control socket: %s.", "; ".join(reasons))
     return None
 
 

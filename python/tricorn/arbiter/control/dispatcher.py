@@ -92,7 +92,7 @@ class Dispatcher:
 
     def end_waits(self, before: State, event: Event, after: State, commands: Sequence[Command]) -> None:
         """Called when the commands of a decision have been performed: answers clients that have waited for it."""
-        with self._parts.processes.guard("A control request has no answer"):
+        with self._parts.processes.guard("Could not answer a control request"):
             for command in self._waits.after(before, event, after, commands):
                 self._deliver(command)
 
@@ -105,7 +105,7 @@ class Dispatcher:
         except Exception:  # what is told of the server is no reason to end it
             from tricorn.arbiter.control.session import Request
 
-            self._parts.generation.log.exception("A control request has no answer (this is a defect of tricorn).")
+            self._parts.generation.log.exception("Could not answer a control request (this is a defect of tricorn).")
             if isinstance(request, Request):
                 self._send(client, request, {"ok": False, "kind": "failed", "error": DEFECT})
         return None
@@ -149,12 +149,12 @@ class Dispatcher:
         """Raises Refusal if the client may only look."""
         generation = self._parts.generation
         if generation.config.control_read_only and not client.peer.is_owner:
-            asks = f"Control: {client.peer} asks: {_described(request)}"
+            asks = f"Control: {client.peer} requested: {_described(request)}"
             generation.log.warning("%s; denied (control_read_only)", asks)
             raise Refusal("denied", f"{client.peer} may only look (control_read_only).")
 
     def _log(self, client: Client, request: Request) -> None:
-        self._parts.generation.log.info("Control: %s asks: %s", client.peer, _described(request))
+        self._parts.generation.log.info("Control: %s requested: %s", client.peer, _described(request))
 
     def _all(self) -> tuple[int, ...]:
         handles = self._parts.processes.handles.values()

@@ -285,7 +285,7 @@ class Inquiries(Periodic):
         self._running = [each for each in self._running if each not in due]
         for each in due:
             answer: Json = {"ok": False, "kind": "failed", "error": DEFECT}
-            with self._parts.processes.guard("A control request has no answer"):
+            with self._parts.processes.guard("Could not answer a control request"):
                 answer = self._read(each)
             self._answer(each.ticket, answer)
         return ()

@@ -279,7 +279,7 @@ def passed_by_systemd(log: Log) -> list[int]:
         os.environ.pop(variable, None)
     if not count.isdigit() or int(count) == 0:
         return []
-    log.debug("Sockets come from systemd; `bind` is not used.")
+    log.debug("Using sockets from systemd; ignoring `bind`.")
     return [FIRST_SYSTEMD_FD + number for number in range(int(count))]
 
 
@@ -295,7 +295,7 @@ def _open_patiently(address: Address, open_one: Callable[[], Listener], attempts
                 raise refused from None
             if attempt == 1:
                 listener = refused.holder or "another process"
-                log.warning(f"Waiting for {address}, where {listener} listens: trying for {attempts - 1} seconds.")
+                log.warning(f"Address {address} in use by {listener}; retrying for {attempts - 1} seconds.")
         time.sleep(1)
         attempt += 1
 

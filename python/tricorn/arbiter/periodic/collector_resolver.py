@@ -137,7 +137,7 @@ class CollectorResolver(Periodic):
         if asking.outlet in self._outlets() and asking.outlet.move(place):
             self._delay = PAUSE
             where = f"{asking.outlet.collector} is at {place.rpartition(':')[0].strip('[]')} from now on"
-            self._parts.generation.log.info("%s: its name means another address.", where)
+            self._parts.generation.log.info("%s: the host name now resolves to another address.", where)
 
 
 def _answer(outlet: Outlet, writer: int) -> NoReturn:

@@ -68,7 +68,7 @@ def overdue(state: State, worker: Worker, phase: Booting, now: float) -> Decisio
     where = "\n  ".join((STACK, *phase.stack)) if phase.stack else "; where it was is not known."
     worker = replace(worker, phase=replace(phase, failure=reason))
     state, commands = leaving.leave(state, worker, Signals.SIGKILL, now)
-    return state, [Log("critical", f"{worker} does not boot: {reason}{where}"), *commands]
+    return state, [Log("critical", f"{worker} did not boot in time: {reason}{where}"), *commands]
 
 
 ANSWER = 0.5

@@ -144,8 +144,8 @@ class SetReadiness(ControlRequest):
     def decide(self, state: State, ticket: int, now: float) -> Decision:
         state = replace(state, unready=not self.on)
         nrs = tuple(worker.nr for worker in state.workers.values() if not isinstance(worker.phase, Leaving))
-        denied = "Readiness is denied until `ready on`; requests are served."
-        text = "Readiness is told as it is again." if self.on else denied
+        denied = 'Reporting "not ready" until `ready on`; still serving requests.'
+        text = "Reporting the actual readiness again." if self.on else denied
         # Those that leave answer for the server until they have gone; what they were ordered besides stays.
         leave = [leaving.order(state, each) for each in state.workers.values() if _has_term(each)]
         unready = state.is_unready
@@ -204,7 +204,7 @@ def _answer_first(decision: Decision, ticket: int, status: str) -> Decision:
     return state, [answer, *commands]
 
 
-REASON = "an operator has asked for it"
+REASON = "requested by operator"
 
 ALL: tuple[type[ControlRequest], ...] = (
     ReloadAll,

@@ -14,7 +14,7 @@ from tricorn.record import replace
 
 def not_started(state: State, worker: Worker, reason: str, now: float) -> Decision:
     """The system would not fork."""
-    log = Log("error", f"A worker could not be started: {reason}.")
+    log = Log("error", f"Could not fork a worker: {reason}.")
     return _lost(state.without(worker.nr), worker, Failure(ExitCode.WORKER_BOOT, reason), now, [log])
 
 
@@ -73,7 +73,7 @@ def _lost(state: State, worker: Worker, failure: Failure, now: float, logs: list
         return state, [*logs, *commands]
     backoff = _restrain(state.backoff, worker, now)
     if backoff.until > now and backoff != state.backoff:
-        text = f"Workers die soon after their start: the next one starts in {backoff.until - now:g} seconds."
+        text = f"Workers are crashing right after their start; next restart in {backoff.until - now:g} seconds."
         logs = [*logs, Log("warning", text)]
     return replace(state, backoff=backoff), logs
 
@@ -103,7 +103,7 @@ def _exit_log(worker: Worker, status: int) -> Log:
     name = _signal_name(-status)
     if name == "SIGKILL":
         if sent is Signals.SIGKILL:
-            return Log("warning", f"{worker} was sent SIGKILL: it did not leave in time.")
+            return Log("warning", f"{worker} was sent SIGKILL: it did not exit in time.")
         return Log("error", f"{worker} was sent SIGKILL! Perhaps out of memory?")
     expected = name == "SIGTERM" or sent is not None
     return Log("info" if expected else "warning", f"{worker} was sent {name}!")

@@ -39,7 +39,7 @@ def escalate(state: State, worker: Worker, phase: Leaving, now: float) -> Decisi
     if phase.sent_signal is not Signals.SIGTERM:
         return leave(state, worker, Signals.SIGKILL, now)
     patience = f"{state.policy.graceful_timeout:g} seconds (graceful_timeout)"
-    log = Log("warning", f"{worker} has not left after {patience}.")
+    log = Log("warning", f"{worker} is still running after {patience}.")
     # A stuck one gets ABRT, gunicorn's signal for it: its hook `worker_abort` may want to know.
     state, commands = leave(state, worker, Signals.SIGABRT if phase.stuck else Signals.SIGQUIT, now)
     return state, [log, *commands]
@@ -48,7 +48,7 @@ def escalate(state: State, worker: Worker, phase: Leaving, now: float) -> Decisi
 def start_drain_delay(state: State, now: float) -> Decision:
     """TERM with `drain_delay`: serves on, but says that it will not for long."""
     delay = state.policy.drain_delay
-    text = f"Leaving in {delay:g} seconds (drain_delay); until then requests are served, and readiness is denied."
+    text = f"Draining for {delay:g} seconds (drain_delay): still serving; the readiness probe answers 503."
     state = replace(state, drain_at=now + delay)
     # The line says what is so: workers close connections from it on.
     return state, [Order(tuple(state.workers), not_ready=True), Log("info", text), Notify(ServiceState.STOPPING)]
@@ -64,7 +64,7 @@ def quiet(state: State, seconds: float, now: float) -> Decision:
     """No request comes any more: the load balancers have noticed."""
     if state.drain_at is None:
         return state, []
-    log = Log("info", f"No request has come for {seconds:g} seconds (drain_quiet): drain_delay ends early.")
+    log = Log("info", f"No requests for {seconds:g} seconds (drain_quiet); draining ends early.")
     state, commands = stop(state, now, Stopping(ExitCode.OK, failure=None, quick=False))
     return state, [log, *commands]
 

@@ -16,7 +16,7 @@ def spawn(state: State) -> Decision:
     if state.stopping is not None or state.trial is not None:
         return state, []
     if state.wanted_now >= state.policy.max_workers:
-        return state, [Log("warning", f"There cannot be more than {state.policy.max_workers} workers.")]
+        return state, [Log("warning", f"Cannot run more than {state.policy.max_workers} workers.")]
     return replace(state, extra=state.extra + 1), []
 
 
@@ -37,4 +37,4 @@ def kill(state: State, worker: Worker, signal: Signals, now: float) -> Decision:
     return leaving.leave(state, worker, signal, now)
 
 
-REASON = "the program has told it to go"
+REASON = "requested by the program"

@@ -81,7 +81,7 @@ def _target(state: State, event: Reloaded) -> int:
 
 def failed(state: State, reason: str) -> Decision:
     """Nothing was begun: the configuration cannot be used."""
-    log = Log("error", f"The reload failed and nothing has changed: {reason}")
+    log = Log("error", f"Reload failed; nothing has changed: {reason}")
     return _steady(replace(state, loading=False), [log])
 
 
@@ -91,7 +91,7 @@ def roll_back(state: State, reason: str, now: float) -> Decision:
     if trial is None:
         return state, []
     failing = state.of(state.generation)
-    log = Log("error", f"The reload failed, the workers that served before go on: {reason}")
+    log = Log("error", f"Reload failed; the old workers keep serving: {reason}")
     commands: list[Command] = [log, Rollback(state.generation, reason)]
     state = replace(state, generation=trial.previous, target=trial.target, policy=trial.policy, trial=None)
     state = replace(state, scaled=trial.scaled)

@@ -64,7 +64,7 @@ def stop_replaced(state: State, now: float) -> Decision:
     # The stuck ones first: they serve least.
     for worker, phase in sorted(waiting, key=lambda each: -each[1].stuck)[: max(0, spare)]:
         level: Level = "debug" if phase.stuck else "info"  # a stuck one has been told of
-        commands.append(Log(level, f"{worker} is replaced: {phase.reason}."))
+        commands.append(Log(level, f"Replacing worker (pid:{worker.pid}): {phase.reason}."))
         state, told = leaving.leave(state, worker, Signals.SIGTERM, now)
         commands += told
     return state, commands
@@ -75,7 +75,7 @@ def stuck(state: State, worker: Worker, call: Stuck) -> Decision:
     stack = tuple(takewhile(lambda frame: f'File "{SERVER}' not in frame, call.stack))
     where = "\n  ".join((STACK, *stack)) if stack else ""
     if call.limit == "cancel":
-        text = f"{worker}: {call.request} is cancelled by an operator after {call.age:.1f} seconds.{where}"
+        text = f"{worker}: {call.request} cancelled by operator after {call.age:.1f} seconds.{where}"
         return state, [Log("warning", text)]
     if call.limit == "request_timeout":
         text = f"{worker}: {call.request} has been running for {call.age:.1f} seconds ({call.limit}).{where}"
@@ -94,7 +94,7 @@ def seen(state: State, worker: Worker, look: WorkerSeen, now: float) -> Decision
     silent = _doubt(state, worker.phase.silent, look, now)
     if silent is not None and now - silent.since >= CONFIRMED:
         silence = f"no sign of life for {look.silence:.0f} seconds"
-        text = f"WORKER TIMEOUT (pid:{worker.pid}): it is busy and shows {silence}, and is stopped."
+        text = f"WORKER TIMEOUT (pid:{worker.pid}): busy with {silence}; stopping it."
         return _replace_stuck(state, worker), [Log("critical", text)]
     worker = replace(worker, phase=replace(worker.phase, silent=silent))
     state = state.with_worker(worker)
@@ -122,7 +122,7 @@ def _replace_stuck(state: State, worker: Worker) -> State:
     """Its successor starts now, whatever other workers do."""
     match worker.phase:
         case Serving(since):
-            phase: Phase = Retiring(since, "a request has held it for too long", stuck=1)
+            phase: Phase = Retiring(since, "a request exceeded timeout", stuck=1)
         case Retiring(stuck=stuck):
             phase = replace(worker.phase, stuck=stuck + 1, silent=None)
         case Leaving(stuck=stuck):

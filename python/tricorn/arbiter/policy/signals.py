@@ -54,7 +54,7 @@ def resize(state: State, target: int) -> Decision:
     commands: list[Command] = []
     if target > state.policy.max_workers:
         target = state.policy.max_workers
-        commands.append(Log("warning", f"There cannot be more than {target} workers."))
+        commands.append(Log("warning", f"Cannot run more than {target} workers."))
     if target == state.target:
         return state, commands
     return replace(state, target=target), [*commands, WorkersChanged(target, state.target)]

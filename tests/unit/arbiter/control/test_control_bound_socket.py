@@ -89,7 +89,7 @@ def test_a_directory_that_others_can_write_is_not_used(sockets: Sockets, tmp_pat
     open_to_all.mkdir()
     open_to_all.chmod(mode)
     assert sockets.bind() is None
-    assert sockets.log == [f"debug: There is no control socket: {open_to_all} can be written by other users."]
+    assert sockets.log == [f"debug: No control socket: {open_to_all} can be written by other users."]
 
 
 def test_a_link_in_the_place_of_the_directory_is_not_followed(sockets: Sockets, tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_where_nothing_can_be_made_there_is_one_line_for_who_debugs(sockets: Soc
     sockets.environ = {"TMPDIR": "/proc", "XDG_RUNTIME_DIR": "/nonexistent"}
     assert sockets.bind() is None
     assert len(sockets.log) == 1
-    assert sockets.log[0].startswith("debug: There is no control socket: ")
+    assert sockets.log[0].startswith("debug: No control socket: ")
 
 
 def test_a_path_that_is_too_long_is_not_used(sockets: Sockets, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_path_that_is_too_long_is_not_used(sockets: Sockets, tmp_path: Path) -
     named = sockets.bind(str(deep / "control"))
     assert named is None
     assert sockets.log[-1].startswith(
-        f"warning: The control socket {deep / 'control'} cannot be made, so there is none"
+        f"warning: Cannot create the control socket {deep / 'control'}; continuing without one"
     )
 
 

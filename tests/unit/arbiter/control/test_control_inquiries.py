@@ -298,4 +298,4 @@ def test_an_answer_that_cannot_be_made_is_told_to_the_client() -> None:
     it.handles[1].told_waiting = lambda: 1 / 0
     it.ask(Stacks((1,)))
     assert it.wait(WRITTEN)[1]["kind"] == "failed"
-    assert failed == ["Workers cannot be asked", "A control request has no answer"]
+    assert failed == ["Workers cannot be asked", "Could not answer a control request"]

@@ -103,7 +103,9 @@ def test_a_name_that_means_another_address_is_followed_by_the_socket_that_all_sh
     assert arbiter.ask(PAUSE)
     assert outlet.address == ("127.0.0.2", 8125)
     assert shared.getpeername() == ("127.0.0.2", 8125)
-    assert arbiter.said == ["collector:8125 is at 127.0.0.2 from now on: its name means another address."]
+    assert arbiter.said == [
+        "collector:8125 is at 127.0.0.2 from now on: the host name now resolves to another address."
+    ]
     shared.close()
 
 

@@ -225,6 +225,6 @@ def test_what_a_cancelled_request_did_is_in_the_log_and_no_reason_to_replace_its
     (log,) = it.feel(Told(1, Stuck("cancel", 0, 4.25, "GET /report", ('File "app.py", line 3 in slow',))))
     assert isinstance(log, Log)
     assert log.level == "warning"
-    assert "GET /report is cancelled by an operator after 4.2 seconds." in log.text
+    assert "GET /report cancelled by operator after 4.2 seconds." in log.text
     assert log.text.endswith("line 3 in slow")
     assert it.state == before

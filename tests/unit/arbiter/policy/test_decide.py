@@ -222,10 +222,10 @@ class TestGracefulStop:
         assert sends(it.wait(4.9)) == []
         late = it.wait(0.1)
         assert sends(late) == [(1, "SIGQUIT")]
-        assert texts(late) == ["Worker (pid:101) has not left after 5 seconds (graceful_timeout)."]
+        assert texts(late) == ["Worker (pid:101) is still running after 5 seconds (graceful_timeout)."]
         assert sends(it.wait(QUIT_PATIENCE)) == [(1, "SIGKILL")]
         assert it.state.next_deadline() == NEVER
-        assert texts(it.feel(ChildExited(1, -9)))[0] == ("Worker (pid:101) was sent SIGKILL: it did not leave in time.")
+        assert texts(it.feel(ChildExited(1, -9)))[0] == ("Worker (pid:101) was sent SIGKILL: it did not exit in time.")
 
     def test_a_second_term_changes_nothing(self) -> None:
         it = running()
@@ -328,12 +328,12 @@ class TestMoreAndFewer:
         it = running(workers=2, most=2)
         commands = it.signal("TTIN")
         assert spawned(commands) == []
-        assert texts(commands, "warning") == ["There cannot be more than 2 workers."]
+        assert texts(commands, "warning") == ["Cannot run more than 2 workers."]
 
     def test_a_hook_may_ask_for_any_number_there_can_be(self) -> None:
         it = running(workers=2, most=3)
         commands = it.feel(Resized(9))
-        assert texts(commands, "warning") == ["There cannot be more than 3 workers."]
+        assert texts(commands, "warning") == ["Cannot run more than 3 workers."]
         assert WorkersChanged(3, 2) in commands
         assert spawned(commands) == [3]
         assert it.feel(Resized(3)) == []

@@ -54,7 +54,7 @@ class TestHangUp:
         it = running(workers=2)
         it.signal("HUP")
         commands = it.feel(ReloadFailed("Invalid value for workers: x"))
-        assert texts(commands, "error") == ["The reload failed and nothing has changed: Invalid value for workers: x"]
+        assert texts(commands, "error") == ["Reload failed; nothing has changed: Invalid value for workers: x"]
         assert Notify(ServiceState.READY) in commands
         assert spawned(commands) == []
         assert sends(commands) == []
@@ -70,7 +70,7 @@ class TestHangUp:
         assert Rollback(2, "SyntaxError: invalid syntax") in commands
         assert sends(commands) == [(3, "SIGTERM"), (5, "SIGTERM")]
         assert texts(commands, "error")[-1] == (
-            "The reload failed, the workers that served before go on: SyntaxError: invalid syntax"
+            "Reload failed; the old workers keep serving: SyntaxError: invalid syntax"
         )
         assert it.state.generation == 1
         assert it.state.target == 2
@@ -218,7 +218,7 @@ class TestDrainDelay:
         it.signal("TERM")
         it.now += 4
         commands = it.feel(Quiet(3))
-        assert texts(commands)[0] == "No request has come for 3 seconds (drain_quiet): drain_delay ends early."
+        assert texts(commands)[0] == "No requests for 3 seconds (drain_quiet); draining ends early."
         assert sends(commands) == [(1, "SIGTERM"), (2, "SIGTERM")]
         assert CloseListeners() in commands
         assert it.feel(Quiet(3)) == [], "the news comes late"

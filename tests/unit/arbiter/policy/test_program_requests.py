@@ -59,7 +59,7 @@ def test_one_that_boots_is_told_at_once() -> None:
 def test_there_are_no_more_than_there_can_be() -> None:
     it = running(workers=2, most=3)
     it.feel(SpawnRequested())
-    assert texts(it.feel(SpawnRequested())) == ["There cannot be more than 3 workers."]
+    assert texts(it.feel(SpawnRequested())) == ["Cannot run more than 3 workers."]
 
 
 def test_a_reload_forgets_those_besides() -> None:

@@ -92,7 +92,7 @@ class TestLifetime:
         assert spawned(it.wait(124)) == []
         assert spawned(it.wait(1)) == [2]
         assert texts(it.feel(Told(2, Ready())), "info") == [
-            "Worker (pid:101) is replaced: it has served for 125 seconds."
+            "Replacing worker (pid:101): it has served for 125 seconds."
         ]
 
 
@@ -102,9 +102,7 @@ class TestMemory:
         assert spawned(it.feel(seen(1, rss=100 * MEGABYTE))) == []
         assert spawned(it.feel(seen(1, rss=130 * MEGABYTE))) == [2]
         (text,) = texts(it.feel(Told(2, Ready())), "info")
-        assert text == (
-            "Worker (pid:101) is replaced: it uses 130 MiB of memory, more than 100 MiB (max_worker_memory)."
-        )
+        assert text == ("Replacing worker (pid:101): it uses 130 MiB of memory, more than 100 MiB (max_worker_memory).")
 
     def test_without_a_limit_nobody_minds(self) -> None:
         assert spawned(running(workers=1).feel(seen(1, rss=1 << 40))) == []
@@ -169,7 +167,7 @@ class TestStuck:
         it.wait(CONFIRMED)
         commands = it.feel(seen(1, in_flight=1, silence=32))
         assert texts(commands, "critical") == [
-            "WORKER TIMEOUT (pid:101): it is busy and shows no sign of life for 32 seconds, and is stopped."
+            "WORKER TIMEOUT (pid:101): busy with no sign of life for 32 seconds; stopping it."
         ]
         assert spawned(commands) == [2]
         assert not it.state.has_silent()
@@ -223,7 +221,7 @@ class TestBootTimeout:
         it.feel(Told(1, StackLines(('File "app.py", line 1 in <module>',))))
         late = it.wait(ANSWER)
         assert texts(late, "critical") == [
-            "Worker (pid:101) does not boot: it was not ready within 60 seconds (boot_timeout); "
+            "Worker (pid:101) did not boot in time: it was not ready within 60 seconds (boot_timeout); "
             'it was at (most recent call first):\n  File "app.py", line 1 in <module>'
         ]
         assert sends(late) == [(1, "SIGKILL")]

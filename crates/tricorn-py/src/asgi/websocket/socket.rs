@@ -385,7 +385,7 @@ impl Socket {
         let line = scope.map(scope_line).unwrap_or_default();
         let reporter = &self.ground.shared.reporter;
         if is_excused(py, error, true) {
-            reporter.notify(py, Level::Debug, format!("{line}: the WebSocket is closed, and its request was ended"));
+            reporter.notify(py, Level::Debug, format!("{line}: WebSocket closed; request ended"));
         } else {
             reporter.error(py, format!("Error handling request {line}"), error.clone_ref(py));
         }
