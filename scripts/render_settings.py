@@ -59,34 +59,34 @@ FLAGS_INTRODUCTION = """\
 
 <!-- Rendered by scripts/render_settings.py from python/tricorn/config/borrowed.py: change that. -->
 
-Command lines of these servers start with `tricorn` in the place of the server's name: `uvicorn main:app --host 0.0.0.0
---proxy-headers` becomes `tricorn main:app --host 0.0.0.0 --proxy-headers`. Every flag that they have (uvicorn 0.54,
-hypercorn 0.18, granian 2.8) is in the tables. Names on the right are [settings](../reference/settings.md). With
-`--unavailable warn` a *refused* flag is left out with a warning. These flags have no abbreviations.
+tricorn accepts the command lines of these servers: `uvicorn main:app --host 0.0.0.0 --proxy-headers` becomes
+`tricorn main:app --host 0.0.0.0 --proxy-headers`. The tables list all their flags (uvicorn 0.54, hypercorn 0.18,
+granian 2.8). The names on the right are [settings](../reference/settings.md). Flags that are *refused* stop the start;
+`--unavailable warn` ignores them with a warning. These flags cannot be abbreviated.
 
-What is different although the flags are the same: uvicorn writes an access log if it is not told otherwise, tricorn
-with `--access-log`. uvicorn waits for ever when it stops, tricorn for `graceful_timeout`.
+Some defaults differ. uvicorn writes an access log by default, tricorn only with `--access-log`. At shutdown uvicorn
+waits for requests without a limit, tricorn for `graceful_timeout`.
 
-The loggers of these servers, such as `uvicorn.access`, are [aliases of tricorn's
-own](../reference/log-formats.md#loggers), in applications and in the files of `--log-config`.
+The logger names of these servers, such as `uvicorn.access`, [work in tricorn
+too](../reference/log-formats.md#loggers), in applications and in `--log-config` files.
 """
 
 VARIABLES = """\
 ## Variables
 
-Each flag of uvicorn's and granian's is read as a variable, too, as these servers do: its name in capitals behind
+As with these servers, each flag of uvicorn and granian has an environment variable: its name in capitals, prefixed with
 `UVICORN_` or `GRANIAN_`. hypercorn has none.
 
 * `UVICORN_TIMEOUT_KEEP_ALIVE=65` is `--timeout-keep-alive 65`.
 * A switch is `true` or `false`: `UVICORN_ACCESS_LOG=false` is `--no-access-log`.
 * Several values are separated by spaces, and paths by `:`, as in `UVICORN_RELOAD_DIRS=src:templates`.
-* `UVICORN_WORKERS` is stronger than `WEB_CONCURRENCY`. Everything that is written for tricorn or gunicorn is stronger
-  than these variables: `[tool.tricorn]`, a configuration file, `TRICORN_WORKERS`, the command line.
-* An empty variable is not set. Nor is `UVICORN_PORT=tcp://10.0.0.7:80`, which Kubernetes puts into every pod beside a
-  service of that name.
+* `UVICORN_WORKERS` takes precedence over `WEB_CONCURRENCY`. Configuration written for tricorn or gunicorn takes
+  precedence over these variables: `[tool.tricorn]`, a configuration file, `TRICORN_WORKERS`, the command line.
+* Empty variables are ignored, and so is `UVICORN_PORT=tcp://10.0.0.7:80`, which Kubernetes sets in every pod next to a
+  Service named `uvicorn`.
 
-The log of a start names those that are in force, and `--print-config` shows what each has set. These have names of
-their own:
+The log lists the variables in use at the start, and `--print-config` shows their values. Some variables have a
+different name:
 
 | Variable | Flag |
 |---|---|"""
@@ -96,80 +96,81 @@ INTRODUCTION = """\
 
 <!-- Rendered by scripts/render_settings.py from the records in python/tricorn/config/settings: change those. -->
 
-Every setting has one name, and can be given in these places. What stands further down wins:
+A setting has the same name everywhere. Later sources take precedence over earlier ones:
 
 1. its default;
-2. a variable that platforms set, such as `PORT` or `WEB_CONCURRENCY`;
-3. [a variable of uvicorn's or granian's](../migrate/flags.md#variables), such as `UVICORN_PORT`;
-4. the table `[tool.tricorn]` of `./pyproject.toml`, by its name;
-5. the configuration file, by its name: the file of `--config`, or else `./tricorn.conf.py` or `./gunicorn.conf.py`;
+2. a platform variable, such as `PORT` or `WEB_CONCURRENCY`;
+3. [a variable of uvicorn or granian](../migrate/flags.md#variables), such as `UVICORN_PORT`;
+4. the table `[tool.tricorn]` in `./pyproject.toml`;
+5. the configuration file: the one given by `--config`, or else `./tricorn.conf.py` or `./gunicorn.conf.py`;
 6. the variable `TRICORN_<NAME>`;
-7. the variable `GUNICORN_CMD_ARGS`, which holds flags;
-8. the variable `TRICORN_CMD_ARGS`, which holds flags;
-9. the command line, by its flag.
+7. flags in the variable `GUNICORN_CMD_ARGS`;
+8. flags in the variable `TRICORN_CMD_ARGS`;
+9. the command line.
 
-An empty variable counts as not set, and is warned about. `tricorn --print-config APP` shows every value with the place
-it comes from. Settings are gunicorn's, with gunicorn's meaning, unless they are marked as tricorn's own.
+Empty variables are ignored with a warning. `tricorn --print-config APP` shows every value and its origin. Settings are
+gunicorn's, with the same meaning, unless marked as tricorn's.
 """
 
 PARTS_INTRODUCTION = """\
 ## Parts of other settings
 
-Each of these follows from a wider setting, which is the one to set. They are accepted wherever settings are, and stand
-in no help. One that is given has that value, unless a stronger place sets the wider setting.
+The values of these settings follow from a more general one, which is usually the one to set. They are accepted in the
+same places, but `--help` does not list them. An explicit value overrides the derived one, unless a source of higher
+precedence sets the general setting.
 """
 
 INERT_INTRODUCTION = """\
 ## Without effect
 
-These settings of gunicorn's are accepted, whatever they say:
+These gunicorn settings are accepted and ignored:
 """
 
 UNAVAILABLE_INTRODUCTION = """\
 ## Not available
 
-These settings of gunicorn's are not available in this version. They are refused, or left out with a warning
+These gunicorn settings are not supported in this version. They stop the start, or are ignored with a warning
 (`unavailable`):
 """
 
 FORMS = {
-    Integer: "a whole number",
-    WorkerCount: "`auto`, or a whole number",
-    Seconds: "a number of seconds",
-    Bytes: "a number of bytes, or one with a suffix: `512K`, `2M`, `1G`",
-    Umask: "a number; octal if it begins with 0",
+    Integer: "integer",
+    WorkerCount: "`auto`, or an integer",
+    Seconds: "seconds",
+    Bytes: "bytes, or a number with a suffix: `512K`, `2M`, `1G`",
+    Umask: "integer; octal if it starts with 0",
     Boolean: "`true` or `false`",
-    Addresses: "addresses, separated by commas; in a file a text or a list of texts",
-    Doors: "addresses, separated by commas; in a file a text or a list of texts",
+    Addresses: "addresses, comma-separated; in a file a string or a list",
+    Doors: "addresses, comma-separated; in a file a string or a list",
     CertReqs: "0, 1 or 2; or `none`, `optional`, `required`",
-    EnvAssignments: "`KEY=VALUE` texts; in a file a list of them",
+    EnvAssignments: "`KEY=VALUE`; in a file a list",
     StatsdHost: "`HOST`, `HOST:PORT` or `unix://PATH`",
-    SyslogAddress: "`udp://HOST:PORT`, `tcp://HOST:PORT` or `unix://PATH`, which may end with `#dgram` or `#stream`",
-    Networks: "addresses and networks, separated by commas, or `*`",
-    Text: "a text",
-    OptionalText: "a text; empty for none",
-    Milliseconds: "milliseconds such as `500-3000` or `1000`; empty for none",
-    UrlPath: "a path that begins with /",
-    HeaderValues: "a dict; in a variable `NAME=value,NAME=value`",
-    Dictionary: "a dict; in a variable JSON text of one",
-    ClassName: "a name, or in a file a class",
-    User: "a name or a number",
-    Group: "a name or a number",
-    HeaderFields: "`NAME:VALUE` texts; in a file a list of them or a dict",
-    ServerName: "a text, `true` or `false`",
-    OffloadTargets: "names such as `package.module:Class.method`, separated by commas; in a file a list as well",
-    TextList: "texts, separated by commas; in a file a list as well",
-    ProxyHeaders: "a list of names, or names separated by commas",
+    SyslogAddress: "`udp://HOST:PORT`, `tcp://HOST:PORT` or `unix://PATH`, optionally with `#dgram` or `#stream`",
+    Networks: "addresses and networks, comma-separated, or `*`",
+    Text: "string",
+    OptionalText: "string; empty: none",
+    Milliseconds: "milliseconds, such as `500-3000` or `1000`; empty: none",
+    UrlPath: "path starting with /",
+    HeaderValues: "dict; in a variable `NAME=value,NAME=value`",
+    Dictionary: "dict; in a variable a JSON object",
+    ClassName: "name; in a file also a class",
+    User: "name or number",
+    Group: "name or number",
+    HeaderFields: "`NAME:VALUE`; in a file a list or a dict",
+    ServerName: "string, `true` or `false`",
+    OffloadTargets: "names such as `package.module:Class.method`, comma-separated; in a file also a list",
+    TextList: "strings, comma-separated; in a file also a list",
+    ProxyHeaders: "names, comma-separated; in a file also a list",
 }
 
 EXISTING: dict[Kind[Any], str] = {
-    ExistingPath("DIR"): "a directory that exists",
-    ExistingPath("FILE"): "a file that exists",
-    ExistingPath("FILE#NAME"): "a file that exists, and perhaps the name of a section of it",
-    ExistingPaths("FILES"): "files that exist, or patterns; in a file a list of them",
-    ExistingPaths("FILE"): "files that exist; in a file a list of them",
-    CertificateFiles("CERT[:KEY]"): "files that exist, a pair with a colon between; in a file a list of them",
-    ExistingPaths("DIR"): "directories that exist; in a file a list of them",
+    ExistingPath("DIR"): "existing directory",
+    ExistingPath("FILE"): "existing file",
+    ExistingPath("FILE#NAME"): "existing file, optionally with the name of a section",
+    ExistingPaths("FILES"): "existing files, or patterns; in a file a list",
+    ExistingPaths("FILE"): "existing files; in a file a list",
+    CertificateFiles("CERT[:KEY]"): "existing files, a pair separated by a colon; in a file a list",
+    ExistingPaths("DIR"): "existing directories; in a file a list",
 }
 
 
@@ -180,7 +181,7 @@ def main() -> int:
             name for name, text in pages.items() if not (DOCS / name).exists() or (DOCS / name).read_text() != text
         ]
         for name in stale:
-            print(f"docs/{name} is not what the records say: run python scripts/render_settings.py")
+            print(f"docs/{name} is stale: run python scripts/render_settings.py")
         return int(bool(stale))
     for name, text in pages.items():
         (DOCS / name).write_text(text)
@@ -233,7 +234,9 @@ def render() -> str:
     refused = [record.name for record in UNAVAILABLE if not (record.switch or record.inert)]
     silent = [record.name for record in UNAVAILABLE if record.switch]
     parts.append(wrapped(f"{listed(refused)}.") + "\n")
-    parts.append(wrapped(f"These are of effect only with one of them, and are accepted: {listed(silent)}.") + "\n")
+    parts.append(
+        wrapped(f"These have an effect only together with one of them, and are accepted: {listed(silent)}.") + "\n"
+    )
     return "\n".join(parts)
 
 
@@ -258,9 +261,9 @@ def facts(setting: Setting[object]) -> Iterator[tuple[str, str]]:
     yield "Command line", flags + again if flags else "no flag"
     yield "Environment", ", ".join(f"`{name}`" for name in (setting.env, *setting.env_also))
     yield "Default", default(setting)
-    yield "Value", form(setting.kind)
+    yield "Type", form(setting.kind)
     yield "Since", setting.since
-    yield "Whose", "tricorn's own" if setting.own else "gunicorn's"
+    yield "Origin", "tricorn" if setting.own else "gunicorn"
 
 
 def operand(setting: Setting[object]) -> str:
@@ -285,11 +288,11 @@ def form(kind: Kind[object]) -> str:
     if isinstance(kind, Choice):
         return ", ".join(f"`{choice}`" for choice in kind.choices)
     if isinstance(kind, Choices):
-        return f"some of {', '.join(f'`{choice}`' for choice in kind.choices)}"
+        return f"any of {', '.join(f'`{choice}`' for choice in kind.choices)}"
     if isinstance(kind, OrAuto):
         return f"{form(kind.kind)}, or `auto`"
     if isinstance(kind, Hook):
-        return "a function, or its dotted name"
+        return "function, or its dotted name"
     text = EXISTING[kind] if isinstance(kind, ExistingPath | ExistingPaths) else FORMS[type(kind)]
     if isinstance(kind, Integer | Seconds | WorkerCount) and (kind.min or kind.max is not None):
         text += f", at least {kind.min}"

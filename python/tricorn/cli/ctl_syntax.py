@@ -194,47 +194,47 @@ def _number(rest: list[str]) -> int:
 
 
 FORMS: dict[str, Form] = {
-    "status": Form("status", "The server as a whole.", _plain("status")),
-    "workers": Form("workers", "Each worker: slot, pid, what it does.", _plain("workers")),
-    "requests": Form("requests [--older SECONDS]", "The requests that run, the oldest first.", _requests),
-    "routes": Form("routes", "What the routes of the application cost, the most expensive first.", _plain("routes")),
-    "stacks": Form("stacks [WORKER]", "Where the threads are that run the application.", _stacks),
-    "listeners": Form("listeners", "Where the server listens.", _plain("listeners")),
-    "stats": Form("stats", "What all workers have counted.", _plain("stats")),
+    "status": Form("status", "Show the state of the server.", _plain("status")),
+    "workers": Form("workers", "List the workers: slot, pid, state.", _plain("workers")),
+    "requests": Form("requests [--older SECONDS]", "List running requests, oldest first.", _requests),
+    "routes": Form("routes", "Show the cost of the application's routes, most expensive first.", _plain("routes")),
+    "stacks": Form("stacks [WORKER]", "Show the Python stacks of the application's threads.", _stacks),
+    "listeners": Form("listeners", "List the listeners.", _plain("listeners")),
+    "stats": Form("stats", "Show the counters of all workers.", _plain("stats")),
     "config": Form(
         "config [--changed]",
-        "Settings, their values and where they come from.",
+        "Show settings, their values and origin.",
         _switch("config", "--changed", "changed"),
     ),
-    "health": Form("health", "Exit status 0 if the server serves, else 1.", _plain("health")),
+    "health": Form("health", "Exit with 0 if the server is ready, otherwise 1.", _plain("health")),
     "stalls": Form(
-        "stalls [--since start|minute] [--records]", "What has held up event loops, the most expensive first.", _stalls
+        "stalls [--since start|minute] [--records]", "List stalls of event loops, most expensive first.", _stalls
     ),
-    "events": Form("events", "Follows what happens, a line for each.", _plain("events")),
+    "events": Form("events", "Follow events, one per line.", _plain("events")),
     "reload": Form(
         "reload [--wait]",
-        "As HUP. With --wait: 0 when the new workers serve, else 1 and why.",
+        "Reload, like HUP. --wait: exit with 0 when the new workers are ready, otherwise 1 and the reason.",
         _switch("reload", "--wait", "wait"),
     ),
-    "scale": Form("scale N|+N|-N|auto", "How many workers there are; auto: as configured.", _scale),
-    "cancel": Form("cancel WORKER.SLOT@START", "Ends one request; `requests` tells its name.", _cancel),
-    "drain": Form("drain WORKER [--wait]", "Replaces the worker of this slot, its successor first.", _drain),
-    "worker add": Form("worker add [N]", "As `scale +N`.", _scale_by("+")),
-    "worker remove": Form("worker remove [N]", "As `scale -N`.", _scale_by("-")),
-    "worker kill": Form("worker kill PID", "Ends a worker by TERM; it is replaced.", _kill),
-    "ready": Form("ready on|off", "Whether readiness is answered with 200; requests are served.", _ready),
-    "log-level": Form("log-level LEVEL", "Of the arbiter and of all workers, until the next reload.", _log_level),
-    "reopen": Form("reopen", "Opens log files anew, as USR1.", _plain("reopen")),
-    "upgrade": Form("upgrade", "Starts a successor of the server, as USR2.", _plain("upgrade")),
-    "shutdown": Form("shutdown [graceful|quick]", "Ends the server, as TERM or INT.", _shutdown),
-    "show all": Form("show all", "As `workers`.", _plain("workers")),
-    "show workers": Form("show workers", "As `workers`.", _plain("workers")),
-    "show config": Form("show config", "As `config`.", _plain("config")),
-    "show stats": Form("show stats", "As `stats`.", _plain("stats")),
-    "show listeners": Form("show listeners", "As `listeners`.", _plain("listeners")),
+    "scale": Form("scale N|+N|-N|auto", "Set the number of workers; auto: as configured.", _scale),
+    "cancel": Form("cancel WORKER.SLOT@START", "Cancel a request; `requests` shows its name.", _cancel),
+    "drain": Form("drain WORKER [--wait]", "Replace the worker in this slot, starting its successor first.", _drain),
+    "worker add": Form("worker add [N]", "Same as `scale +N`.", _scale_by("+")),
+    "worker remove": Form("worker remove [N]", "Same as `scale -N`.", _scale_by("-")),
+    "worker kill": Form("worker kill PID", "Stop a worker by TERM; a new one replaces it.", _kill),
+    "ready": Form("ready on|off", "Set the answer of the readiness probe; requests are still served.", _ready),
+    "log-level": Form("log-level LEVEL", "Set the log level of all processes until the next reload.", _log_level),
+    "reopen": Form("reopen", "Reopen the log files, like USR1.", _plain("reopen")),
+    "upgrade": Form("upgrade", "Start a successor of the server, like USR2.", _plain("upgrade")),
+    "shutdown": Form("shutdown [graceful|quick]", "Shut down the server, like TERM or INT.", _shutdown),
+    "show all": Form("show all", "Same as `workers`.", _plain("workers")),
+    "show workers": Form("show workers", "Same as `workers`.", _plain("workers")),
+    "show config": Form("show config", "Same as `config`.", _plain("config")),
+    "show stats": Form("show stats", "Same as `stats`.", _plain("stats")),
+    "show listeners": Form("show listeners", "Same as `listeners`.", _plain("listeners")),
 }
 
-LS = Form("ls", "The servers there are; sockets of servers that are gone are removed.", _plain("ls"))
+LS = Form("ls", "List running servers; remove sockets of servers that are gone.", _plain("ls"))
 """Asks no server: `ctl_command` does it."""
 
 EXPLAINED = {**FORMS, "ls": LS}

@@ -100,9 +100,9 @@ def build_parser(source: str = COMMAND_LINE, *, shows_rare: bool = False) -> _Pa
     parser.source = source
     # Since Python 3.14 argparse colours its help; ours is the same text everywhere.
     vars(parser)["color"] = False
-    parser.add_argument("-h", action=_PrintShortHelp, nargs=0, help="Show the flags that are used most, and exit.")
-    parser.add_argument("--help", action="help", help="Show the flags that people set, and exit.")
-    parser.add_argument("--help-all", action=_PrintWholeHelp, nargs=0, help="Show all flags, and exit.")
+    parser.add_argument("-h", action=_PrintShortHelp, nargs=0, help="Show the most common flags and exit.")
+    parser.add_argument("--help", action="help", help="Show all but the rare flags and exit.")
+    parser.add_argument("--help-all", action=_PrintWholeHelp, nargs=0, help="Show all flags and exit.")
     parser.add_argument(
         "-v",
         "--version",
@@ -115,7 +115,7 @@ def build_parser(source: str = COMMAND_LINE, *, shows_rare: bool = False) -> _Pa
         action=_PrintCompletions,
         choices=SHELLS,
         metavar="SHELL",
-        help=f"Print the completions for a shell and exit: {', '.join(SHELLS)}.",
+        help=f"Print a shell completion script and exit: {', '.join(SHELLS)}.",
     )
     parser.add_argument("wsgi_app", nargs="?", metavar="APP_MODULE", help=argparse.SUPPRESS)
     groups: dict[str, Any] = {}
@@ -204,8 +204,8 @@ OFTEN = (
 """The settings that `-h` shows."""
 DESCRIPTION = "An application server for Python web applications. APP_MODULE is MODULE:ATTRIBUTE, MODULE or a file."
 SHORT_WIDTH = 80
-ALL = "More flags, each with its variable and its default: tricorn --help, --help-all"
-EPILOG = "More: tricorn bench, ctl, dev-cert, doctor, exec, init, load, top, with --help."
+ALL = "All flags, with their variables and defaults: tricorn --help, --help-all"
+EPILOG = "Commands: tricorn bench, ctl, dev-cert, doctor, exec, init, load, top, tune."
 
 
 def _origin(name: str, source: str, flags: Mapping[str, str]) -> str:
@@ -287,9 +287,9 @@ def _unrecognized(arguments: Sequence[str], app: str | None) -> str:
     if not flags and app in COMMANDS_OF_OTHERS:
         return f"there is no command {app!r}: `tricorn {arguments[0]}` serves"
     if not flags and app == "-":
-        return "'-' was taken for the application: a log goes to standard output by --access-logfile -"
+        return "'-' is not an application. To log to stdout use --access-logfile -"
     if not flags:
-        return f"unrecognized arguments: {' '.join(arguments)}; one application is expected, and flags"
+        return f"unrecognized arguments: {' '.join(arguments)}; expected one application, and flags"
     # What follows an unknown flag is not told: its value may have been taken for the application.
     # What is refused is no advice.
     borrowed = [row.flags.split() for row in BORROWED if isinstance(row.becomes, Sets)]

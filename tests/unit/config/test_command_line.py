@@ -99,11 +99,11 @@ def test_a_value_that_is_none_at_all_is_a_usage_error(capsys: pytest.CaptureFixt
         ("--worker=3 app", "ambiguous option: --worker=3 could match"),
         ("--tiemout=3 app", "unrecognized arguments: --tiemout; did you mean --timeout?"),
         ("--limit-concurency 3 app", "unrecognized arguments: --limit-concurency; did you mean --limit-concurrency?"),
-        ("app other", "unrecognized arguments: other; one application is expected, and flags"),
+        ("app other", "unrecognized arguments: other; expected one application, and flags"),
         ("run main:app", "there is no command 'run': `tricorn main:app` serves"),
         (
             "--access-log - main:app",
-            "'-' was taken for the application: a log goes to standard output by --access-logfile",
+            "'-' is not an application. To log to stdout use --access-logfile",
         ),
         ("-w", "argument -w/--workers: expected one argument"),
     ],

@@ -15,9 +15,9 @@ class Admin(Section):
         kind=Addresses(least=0),
         default=(),
         own=True,
-        help="The socket to bind for health and readiness questions, and for metrics.",
-        doc="In the form of `bind`; may be given several times. The core answers there also when every worker's "
-        "application is busy. Without it there is no such listener.",
+        help="Address of the admin listener: health, readiness and metrics.",
+        doc="Same format as `bind`. May be repeated. The core answers there even when the application is busy in "
+        "every worker. Without this setting there is no admin listener.",
     )
 
     health_path = Setting(
@@ -25,8 +25,8 @@ class Admin(Section):
         default="/healthz",
         core=True,
         own=True,
-        help="The path at which the admin listener answers 200 while the server lives.",
-        doc="Anything else at that listener is answered with 404.",
+        help="Path on the admin listener that answers 200 while the server is running.",
+        doc="Unknown paths on that listener get 404.",
     )
 
     ready_path = Setting(
@@ -34,8 +34,8 @@ class Admin(Section):
         default="/readyz",
         core=True,
         own=True,
-        help="The path at which the admin listener answers 200 while requests are welcome, and 503 otherwise.",
-        doc="They are welcome as soon as a worker is ready, and no longer when the server is told to stop.",
+        help="Path on the admin listener that answers 200 when the server is ready for requests, 503 otherwise.",
+        doc="The server is ready as soon as one worker is, and no longer ready once it is told to shut down.",
     )
 
     metrics_path = Setting(
@@ -43,8 +43,8 @@ class Admin(Section):
         default="/metrics",
         core=True,
         own=True,
-        help="The path at which the admin listener tells the metrics of all workers; empty: nowhere.",
-        doc="OpenMetrics 1.0 if the client asks for it (`Accept`), else the text format 0.0.4 of Prometheus.",
+        help="Path of the metrics of all workers on the admin listener; empty: disabled.",
+        doc="OpenMetrics 1.0 if the client accepts it (`Accept`), otherwise the Prometheus text format 0.0.4.",
     )
 
     admin_page = Setting(
@@ -53,8 +53,8 @@ class Admin(Section):
         core=True,
         own=True,
         rare=True,
-        help="The path at which the admin listener shows a page with live figures and charts; empty: nowhere.",
-        doc="It changes nothing, and shows neither paths nor addresses of requests. live.json beside it has its data.",
+        help="Path of a page with live figures and charts on the admin listener; empty: disabled.",
+        doc="The page is read-only, and shows neither paths nor client addresses. Its data is in live.json beside it.",
     )
 
     admin_status = Setting(
@@ -63,7 +63,7 @@ class Admin(Section):
         core=True,
         own=True,
         rare=True,
-        help="Tell the state of the server and of each worker as JSON at /status of the admin listener.",
+        help="Serve the state of the server and its workers as JSON at /status of the admin listener.",
         doc="It is what `tricorn ctl status` and `workers` say, without requests and addresses of clients. Nothing can "
         "be changed there. See [Status](../guides/operations.md#status).",
     )
@@ -73,9 +73,8 @@ class Admin(Section):
         default="auto",
         own=True,
         rare=True,
-        help="Whether prometheus_client's multiprocess mode is looked after, and its metrics are among those of "
-        "metrics_path: auto or off.",
-        doc="auto: if PROMETHEUS_MULTIPROC_DIR is set and its directory is this server's. See "
+        help="Manage prometheus_client's multiprocess mode and merge its metrics into metrics_path: auto or off.",
+        doc="`auto` does so if PROMETHEUS_MULTIPROC_DIR is set and its directory belongs to this server. See "
         "docs/guides/operations.md.",
     )
 
@@ -84,12 +83,11 @@ class Admin(Section):
         default=64,
         own=True,
         rare=True,
-        help="How many routes of the application have metrics of their own; 0 counts none.",
-        doc="For each: requests, errors, how long they took, and what the time was used for, in `tricorn_route_…` of "
-        "metrics_path and in `tricorn doctor`. The name is what the application's framework says "
-        "([which do](../guides/operations.md#routes)), never the path of a request. Requests without one, and those of "
-        "further "
-        "routes, are `other`. The number in force at the first start of a worker holds until the server ends.",
+        help="Maximum number of routes with their own metrics; 0 disables them.",
+        doc="For each route: requests, errors, durations, and how the time was spent, as `tricorn_route_…` in "
+        "metrics_path and in `tricorn doctor`. The name comes from the application's framework ([supported "
+        "frameworks](../guides/operations.md#routes)), never from the path of a request. Requests without a route, "
+        "and those of further routes, count as `other`. Changing the number takes a restart.",
     )
 
     admin_allow = Setting(
@@ -98,6 +96,6 @@ class Admin(Section):
         core=True,
         own=True,
         rare=True,
-        help="The IP addresses or networks from which questions at the admin listener are answered.",
-        doc="Others get 403. Peers on a unix socket are always answered.",
+        help="IP addresses or networks that may use the admin listener.",
+        doc="Others get 403. Clients on a Unix socket are always allowed.",
     )

@@ -16,9 +16,9 @@ class Application(Section):
         default="./gunicorn.conf.py",
         default_shown="./{tricorn,gunicorn}.conf.py",
         help="The configuration file: PATH, file:PATH or python:MODULE.",
-        doc="A Python file, executed at the start and at every reload. Without this setting ./tricorn.conf.py is read, "
-        "and if there is none ./gunicorn.conf.py, from the directory in which the server is started. "
-        "In the file itself the name means nothing.",
+        doc="A Python file, executed at start and at every reload. If you do not set it, tricorn reads "
+        "./tricorn.conf.py, or else ./gunicorn.conf.py, from the directory in which the server starts. Setting it "
+        "inside a configuration file has no effect.",
     )
 
     wsgi_app = Setting(
@@ -26,22 +26,22 @@ class Application(Section):
         kind=OptionalText(metavar="APP_MODULE"),
         default=None,
         help="The application: MODULE, MODULE:ATTRIBUTE or MODULE:FACTORY(ARGUMENTS).",
-        doc="MODULE may be a file, as in `main.py`. Without an attribute `application` is taken, else `app`, else what "
-        "`create_app()` returns. An attribute may be one of another, `main:site.app`. The arguments of a factory "
-        "are literals, and need not be given (`factory`). An MCP server (`server:mcp`), or another object with a "
-        "method `http_app` or `streamable_http_app`, is served as that method makes it. On the command line it is "
-        "the argument without a flag.",
+        doc="MODULE may be a file, as in `main.py`. If you omit the attribute, tricorn looks for `application`, then "
+        "`app`, then calls `create_app()`. Dotted attributes work: `main:site.app`. Factory arguments are literals, "
+        "and optional (`factory`). For an MCP server (`server:mcp`), or another object with an `http_app` or "
+        "`streamable_http_app` method, tricorn calls that method. On the command line it is the argument without a "
+        "flag.",
     )
 
     paste = Setting(
         flags=("--paste", "--paster"),
         kind=ExistingPath("FILE#NAME"),
         default=None,
-        help="A PasteDeploy file that describes the application, as production.ini or production.ini#admin.",
-        doc="Its section `[app:main]`, or the one that is named after `#`, stands for `wsgi_app`. Where the file "
-        "configures logging (`[loggers]`) it is `logconfig`, too. It needs PasteDeploy: `pip install "
-        "'tricorn[paste]'`. With `use = egg:tricorn` in `[server:main]` the command `pserve` starts this server with "
-        "what else stands there.",
+        help="A PasteDeploy file that describes the application, such as production.ini or production.ini#admin.",
+        doc="The section `[app:main]`, or the one named after `#`, replaces `wsgi_app`. If the file configures "
+        "logging (`[loggers]`), it is used as `logconfig` too. Requires PasteDeploy: `pip install 'tricorn[paste]'`. "
+        "With `use = egg:tricorn` in `[server:main]`, the command `pserve` starts this server with the other options "
+        "of that section.",
     )
 
     raw_paste_global_conf = Setting(
@@ -50,20 +50,20 @@ class Application(Section):
         kind=EnvAssignments(metavar="CONF"),
         default=(),
         rare=True,
-        help="A variable of the PasteDeploy file, as KEY=VALUE.",
-        doc="What `%(KEY)s` means there. May be given several times.",
+        help="A variable for the PasteDeploy file, KEY=VALUE.",
+        doc="The value of `%(KEY)s` in the file. May be repeated.",
     )
 
     factory = Setting(
         kind=Boolean(),
         default=False,
         own=True,
-        help="The application is what MODULE:ATTRIBUTE returns when it is called without arguments.",
-        doc="uvicorn's. The same as `MODULE:ATTRIBUTE()`. Without it a function, method or object is a factory if it "
-        "can be called without arguments and not as an application; a class is one if its instances are "
-        "applications. A function whose parameters all have defaults may be both. It is taken for a factory, unless"
-        " the parameters have the names of an interface (`environ`, `start_response`; `scope`, `receive`, `send`), "
-        "or `worker_class` is set and calls its applications with as many arguments.",
+        help="Call MODULE:ATTRIBUTE without arguments to get the application.",
+        doc="Same as `MODULE:ATTRIBUTE()`, and as in uvicorn. Without this setting tricorn detects factories: a "
+        "function, method or object that accepts no arguments and does not look like an application, or a class whose "
+        "instances are applications. If all parameters of a function have defaults it could be either. It is taken "
+        "for a factory, unless the parameters have the names of an interface (`environ`, `start_response`; `scope`, "
+        "`receive`, `send`), or `worker_class` is set and calls its applications with as many arguments.",
     )
 
     env_file: Setting[tuple[str, ...]] = Setting(
@@ -71,10 +71,10 @@ class Application(Section):
         kind=ExistingPaths("FILE"),
         default=(),
         own=True,
-        help="A file of NAME=VALUE lines: variables for the application.",
-        doc="May be given several times. The form is that of `.env` files: comments, `export`, quotes, `${OTHER}`. A "
-        "variable that is there already stays as it is; `raw_env` is stronger. The server's own settings are not read "
-        "from it. It is read again at a reload.",
+        help="A file of NAME=VALUE lines with environment variables for the application.",
+        doc="May be repeated. The format is that of `.env` files: comments, `export`, quotes, `${OTHER}`. Existing "
+        "variables are not overwritten, and `raw_env` takes precedence. The server's own settings are not read from "
+        "it. The file is read again at a reload.",
     )
 
     unavailable = Setting(
@@ -82,8 +82,8 @@ class Application(Section):
         default="refuse",
         own=True,
         rare=True,
-        help="What becomes of settings of other servers that tricorn does not have: refuse or warn.",
-        doc="With `warn` each is left out, and the log says so at every start. What such a setting promises (HTTP/2, "
-        "say) is then not there. Settings that are of effect only with others (`dirty_workers`, `uwsgi_allow_ips`) are "
-        "never refused.",
+        help="How to handle settings of other servers that tricorn does not support: refuse or warn.",
+        doc="`refuse` stops the start with an error message. `warn` ignores such settings and logs a warning at every "
+        "start, so what they promise (HTTP/2, for example) is missing. Settings that have an effect only together "
+        "with others (`dirty_workers`, `uwsgi_allow_ips`) are never refused.",
     )

@@ -35,18 +35,18 @@ class Collectors(Section):
         kind=SyslogAddress(),
         default="unix:///var/run/syslog" if sys.platform == "darwin" else "udp://localhost:514",
         default_shown="udp://localhost:514",
-        help="Where syslog listens: udp://HOST:PORT, tcp://HOST:PORT or unix://PATH.",
-        doc="`udp://HOST:PORT`, `tcp://HOST:PORT` (default port 514) or `unix://PATH`, where datagrams are tried and "
-        "then a stream; `#dgram` or `#stream` behind the path says which. Of effect only with `syslog`.",
+        help="Address of the syslog server: udp://HOST:PORT, tcp://HOST:PORT or unix://PATH.",
+        doc="`udp://HOST:PORT`, `tcp://HOST:PORT` (default port 514) or `unix://PATH`. On a Unix socket datagrams are "
+        "tried first, then a stream; append `#dgram` or `#stream` to choose. Has an effect only with `syslog`.",
     )
 
     syslog = Setting(
         flags=("--log-syslog",),
         kind=Boolean(),
         default=False,
-        help="Send both logs to syslog as well.",
-        doc="The error log, and a line for each request (`disable_redirect_access_to_syslog`). No request waits for "
-        "the collector: docs/reference/log-formats.md.",
+        help="Send both logs to syslog too.",
+        doc="The error log, and the access log (`disable_redirect_access_to_syslog`). No request waits for the "
+        "collector: docs/reference/log-formats.md.",
     )
 
     syslog_prefix = Setting(
@@ -54,8 +54,8 @@ class Collectors(Section):
         kind=OptionalText(metavar="SYSLOG_PREFIX"),
         default=None,
         rare=True,
-        help="The program name in messages to syslog is gunicorn.PREFIX.error and gunicorn.PREFIX.access.",
-        doc="Without it the prefix is `proc_name`.",
+        help="Program name in syslog messages: gunicorn.PREFIX.error and gunicorn.PREFIX.access.",
+        doc="The default prefix is `proc_name`.",
     )
 
     syslog_facility = Setting(
@@ -63,7 +63,7 @@ class Collectors(Section):
         kind=Choice(tuple(FACILITIES), metavar="SYSLOG_FACILITY"),
         default="user",
         rare=True,
-        help="The facility of messages to syslog, such as user or local3.",
+        help="Syslog facility, such as user or local3.",
     )
 
     syslog_format = Setting(
@@ -71,15 +71,15 @@ class Collectors(Section):
         default="gunicorn",
         own=True,
         rare=True,
-        help="The format of messages to syslog: gunicorn's, or rfc5424 with time, host and length.",
-        doc="gunicorn's ends with NUL. With `rfc5424` a message on a stream begins with its length (RFC 6587), which "
-        "rsyslog and syslog-ng understand.",
+        help="Syslog message format: gunicorn, or rfc5424 with time, host and length.",
+        doc="gunicorn's format ends with NUL. With `rfc5424` each message on a stream starts with its length (RFC "
+        "6587), which rsyslog and syslog-ng understand.",
     )
 
     statsd_host = Setting(
         kind=StatsdHost(),
         default=None,
-        help="The address of a StatsD server for metrics of requests.",
+        help="Address of a StatsD server for request metrics.",
         doc="`HOST`, `HOST:PORT` (default port 8125) or `unix://PATH`. The metrics are gunicorn's, for every worker "
         "class, and do not depend on the access log: docs/guides/operations.md.",
     )
@@ -87,15 +87,15 @@ class Collectors(Section):
     dogstatsd_tags = Setting(
         kind=Text(metavar="DOGSTATSD_TAGS"),
         default="",
-        help="Tags of metrics for Datadog, with commas between them.",
+        help="Comma-separated tags for Datadog metrics.",
         doc="`tag1:value1,tag2:value2`",
     )
 
     statsd_prefix = Setting(
         kind=Text(metavar="STATSD_PREFIX"),
         default="",
-        help="What names of StatsD metrics begin with; a point is added.",
-        doc="One of a single character gets no point, as with gunicorn.",
+        help="Prefix of StatsD metric names; a dot is added.",
+        doc="A prefix of one character gets no dot, as with gunicorn.",
     )
 
     statsd_datagram = Setting(
@@ -103,9 +103,9 @@ class Collectors(Section):
         default="auto",
         own=True,
         rare=True,
-        help="Most bytes of a datagram in which metrics of requests are sent together; 0 sends each alone, at once.",
-        doc="`auto` is 1432 (what passes an Ethernet network in one piece), and 8192 for a unix socket. A datagram is "
-        "sent when it is full, or after 100 ms.",
+        help="Maximum bytes of a StatsD datagram, which combines several metrics; 0 sends each metric at once.",
+        doc="`auto` is 1432, which fits an Ethernet packet, or 8192 for a Unix socket. A datagram is sent when it is "
+        "full, or after 100 ms.",
     )
 
     statsd_extended = Setting(
@@ -120,6 +120,6 @@ class Collectors(Section):
         kind=Boolean(),
         default=False,
         rare=True,
-        help="Send the length of the listeners' backlog as a histogram, once a second.",
-        doc="Of effect only with `statsd_host`, and on TCP listeners.",
+        help="Send the length of the listen backlog once a second, as a histogram.",
+        doc="Has an effect only with `statsd_host`, and on TCP listeners.",
     )

@@ -13,18 +13,17 @@ class Debugging(Section):
     reload = Setting(
         kind=Boolean(),
         default=False,
-        help="Start new workers when a file of the application changes. For development.",
-        doc="For development. Changes are noticed at once with the package watchfiles, as installed by "
-        "`tricorn[reload]`, and by a look four times a second without. What cannot be loaded is answered for with "
-        "its traceback until it can. A worker that leaves closes its idle connections at once, so that browsers "
-        "meet the new code.",
+        help="Restart workers when a file of the application changes. For development.",
+        doc="For development. With the package watchfiles (`tricorn[reload]`) changes are noticed at once, otherwise "
+        "files are polled four times a second. If the code cannot be loaded, browsers see the traceback until it can. "
+        "Old workers close their idle connections at once, so that browsers reach the new code.",
     )
 
     reload_engine = Setting(
         kind=Choice(("auto", "poll", "inotify", "watchfiles")),
         default="auto",
-        help="How changes are noticed: auto, poll, or watchfiles (inotify).",
-        doc="`auto` is `watchfiles` where it is installed, and `poll` elsewhere. `inotify`, gunicorn's word, is "
+        help="How to detect changes: auto, poll, or watchfiles (inotify).",
+        doc="`auto` uses `watchfiles` if it is installed, otherwise `poll`. `inotify`, gunicorn's name, means "
         "`watchfiles`.",
     )
 
@@ -33,8 +32,8 @@ class Debugging(Section):
         action=Action.APPEND,
         kind=ExistingPaths("FILES"),
         default=(),
-        help="A further file or pattern that reload watches: templates, for example.",
-        doc="Templates, configuration files. Patterns are matched again each time, so that new files are noticed.",
+        help="Another file or pattern for reload to watch, such as templates.",
+        doc="Patterns are matched again each time, so new files are noticed.",
     )
 
     reload_dirs: Setting[tuple[str, ...]] = Setting(
@@ -43,8 +42,8 @@ class Debugging(Section):
         kind=ExistingPaths("DIR"),
         default=(),
         own=True,
-        help="A directory whose files of Python, in any depth, reload watches besides the modules that are imported.",
-        doc="May be given several times; uvicorn's. Hidden directories are passed over.",
+        help="A directory for reload to watch for Python files, recursively, besides imported modules.",
+        doc="As in uvicorn. May be repeated. Hidden directories are skipped.",
     )
 
     reload_includes: Setting[tuple[str, ...]] = Setting(
@@ -53,8 +52,8 @@ class Debugging(Section):
         kind=TextList(metavar="PATTERN"),
         default=(),
         own=True,
-        help="A pattern of further files that reload watches in the directories of reload_dirs: '*.html'.",
-        doc="May be given several times; uvicorn's. Without `reload_dirs` in the working directory.",
+        help="A pattern of other files for reload to watch in reload_dirs: '*.html'.",
+        doc="As in uvicorn. May be repeated. Without `reload_dirs` it applies to the working directory.",
     )
 
     reload_excludes: Setting[tuple[str, ...]] = Setting(
@@ -63,30 +62,30 @@ class Debugging(Section):
         kind=TextList(metavar="PATTERN"),
         default=(),
         own=True,
-        help="A pattern of files and directories that reload does not watch.",
-        doc="May be given several times; uvicorn's. A pattern is held against the names of the file and of the "
-        "directories that it is in, as far as they are below the working directory, and against the end of its path.",
+        help="A pattern of files and directories for reload to ignore.",
+        doc="As in uvicorn. May be repeated. A pattern is matched against the names of the file and its directories, "
+        "up to the working directory, and against the end of its path.",
     )
 
     spew = Setting(
         kind=Boolean(),
         default=False,
         rare=True,
-        help="Write every line of Python that runs to stderr. Very slow.",
+        help="Print every line of Python code as it runs to stderr. Very slow.",
         doc="This is the nuclear option.",
     )
 
     check_config = Setting(
         kind=Boolean(),
         default=False,
-        help="Check configuration and application, and exit: 0 if they can be used, 1 if not.",
-        doc="No worker is started and nothing listens. An address in use is refused as a start would refuse it, unless "
-        "a server with the same `title_prefix` has it: then this is a check before its reload, and a warning.",
+        help="Check the configuration and the application, and exit: 0 if they are valid, 1 if not.",
+        doc="No worker starts and nothing listens. An address in use is an error, as at a start, unless it belongs to "
+        "a server with the same `title_prefix`: then it is a check before a reload, and only a warning.",
     )
 
     print_config = Setting(
         kind=Boolean(),
         default=False,
-        help="Show each setting and where it comes from, what is set first, and check as --check-config.",
-        doc="Each with the place it comes from.",
+        help="Show all settings and their origin, changed ones first, and check as --check-config.",
+        doc="Each setting with its origin.",
     )

@@ -14,22 +14,21 @@ class Doctor(Section):
         kind=Choice(("off", "observe", "heal")),
         default="observe",
         own=True,
-        help="What is done about libraries that block a greenlet worker: off, observe or heal.",
-        doc="`observe` says in the log which of the imported libraries do, and what to do. With `heal` threads of the "
-        "server make their calls, and the application is as it was ([what is healed, and "
-        "how](../diagnose/doctor.md#cures)). `off` says nothing, of [stalls](../diagnose/doctor.md#stalls) neither. "
-        "Hooks that libraries have "
-        "for it (psycopg2, grpcio) are used in any case (`green_drivers`).",
+        help="How to handle libraries that block a greenlet worker: off, observe or heal.",
+        doc="`observe` logs which imported libraries block, and how to fix it. With `heal` threads of the server make "
+        "their blocking calls; the application stays unchanged ([supported libraries](../diagnose/doctor.md#cures)). "
+        "`off` logs nothing, and no [stalls](../diagnose/doctor.md#stalls) either. Libraries with hooks for "
+        "cooperative waiting (psycopg2, grpcio) are patched in any case (`green_drivers`).",
     )
 
     doctor_level = Setting(
         kind=Choice(("quiet", "normal", "thorough")),
         default="normal",
         own=True,
-        help="How soon the doctor speaks and how closely it looks: quiet, normal or thorough.",
-        doc="It sets four parts. `doctor_threshold`: 1 s, 0.1 s or 0.05 s. `doctor_slow_request`: 30 s, 5 s or 1 s. "
-        "`profile_after`: never, 0.05 s or 0.02 s. `doctor_deep`: with `thorough` alone. A part that is set by its own "
-        "name has that value.",
+        help="How early and how closely the doctor looks: quiet, normal or thorough.",
+        doc="Sets four parts. `doctor_threshold`: 1 s, 0.1 s or 0.05 s. `doctor_slow_request`: 30 s, 5 s or 1 s. "
+        "`profile_after`: never, 0.05 s or 0.02 s. `doctor_deep`: only with `thorough`. Setting a part by its own "
+        "name overrides the level.",
     )
 
     doctor_threshold = Setting(
@@ -38,13 +37,13 @@ class Doctor(Section):
         core=True,
         own=True,
         part_of=by_level("doctor_level", {"quiet": 1.0, "normal": 0.1, "thorough": 0.05}),
-        help="Seconds that one call may hold up all others of a worker before the log says which; 0 switches it off.",
-        doc="For classes whose requests share a thread (`gevent`, `eventlet`, `asgi`, `tornado`, `aiohttp`): the log "
-        "names the line of the application, the system call and its peer, the C library, how long it took and how many "
-        "requests were there ([how](../diagnose/doctor.md#stalls)). Each line is told at once, and then at most every "
-        "ten seconds. "
-        "It begins with a worker's second request, since the first one may import much. Of all classes: it is the "
-        "measure of [pools without room and of workers that are saturated](../diagnose/doctor.md#requests-that-wait).",
+        help="Log calls that block all other requests of a worker for this many seconds; 0 disables it.",
+        doc="For worker classes whose requests share a thread (`gevent`, `eventlet`, `asgi`, `tornado`, `aiohttp`). "
+        "The log shows the application's line, the system call and its peer, the C library, the duration and the "
+        "number of stalled requests ([how it works](../diagnose/doctor.md#stalls)). The same line is logged at once, "
+        "then at most every ten seconds. Checking starts with a worker's second request, since the first may import a "
+        "lot. For all classes it is also the threshold for [exhausted pools and saturated "
+        "workers](../diagnose/doctor.md#requests-that-wait).",
     )
 
     doctor_slow_request = Setting(
@@ -53,12 +52,12 @@ class Doctor(Section):
         core=True,
         own=True,
         part_of=by_level("doctor_level", {"quiet": 30.0, "normal": 5.0, "thorough": 1.0}),
-        help="Seconds without progress after which the log says what a request of sync or gthread is at; 0: never.",
-        doc="The log names the line of the application, the system call and its peer, and the C library, while the "
-        "request runs, and how long it took when it has ended ([how](../diagnose/doctor.md#requests-that-take-long)). "
-        "Progress is "
-        "as with `timeout`: a piece of the response that is sent, a client that takes some of it. Each line is told at "
-        "once, and then at most once a minute. Other classes: `doctor_threshold`, `profile_after`.",
+        help="Log a sync or gthread request after this many seconds without progress; 0 disables it.",
+        doc="While the request runs, the log shows the application's line, the system call and its peer, and the C "
+        "library; when it ends, its duration ([how it works](../diagnose/doctor.md#requests-that-take-long)). "
+        "Progress is defined as for `timeout`: a piece of the response is sent, or a client reads some of it. The "
+        "same line is logged at once, then at most once a minute. For other classes see `doctor_threshold` and "
+        "`profile_after`.",
     )
 
     doctor_deep = Setting(
@@ -67,10 +66,10 @@ class Doctor(Section):
         core=True,
         own=True,
         part_of=by_level("doctor_level", {"quiet": False, "normal": False, "thorough": True}),
-        help="Halt a thread that computes in native code for a moment by a signal, to tell which function it is in.",
-        doc="For stalls that are CPU_NATIVE or CPU_NATIVE_GIL: the kernel tells no registers of a thread that runs. "
-        "The signal is SIGRTMIN+10; it is not used if the application uses it, and is not sent to threads that wait "
-        "([what it does](../diagnose/doctor.md#deep-stacks)).",
+        help="Interrupt threads that compute in native code by a signal, to find the function they are in.",
+        doc="For stalls of the kinds CPU_NATIVE and CPU_NATIVE_GIL: the kernel does not expose the registers of a "
+        "running thread. The signal is SIGRTMIN+10. It is not used if the application uses it, and is not sent to "
+        "waiting threads ([how it works](../diagnose/doctor.md#deep-stacks)).",
     )
 
     profile_after = Setting(
@@ -79,12 +78,11 @@ class Doctor(Section):
         core=True,
         own=True,
         part_of=by_level("doctor_level", {"quiet": 0.0, "normal": 0.05, "thorough": 0.02}),
-        help="Seconds after which a request is looked at where it is, for tricorn doctor slow; 0 switches it off.",
-        doc="While a request takes longer, its Python frames are noted every 10 ms, later less often: of its thread, "
-        "greenlet or task. `tricorn doctor slow` tells for each route what the slow requests did that the usual ones "
-        "did not ([how](../diagnose/doctor.md#slow-requests)). Requests that are faster are not looked at. With "
-        "`doctor = off` "
-        "none is.",
+        help="Sample a request's stack after this many seconds, for tricorn doctor slow; 0 disables it.",
+        doc="From then on the Python frames of the request's thread, greenlet or task are sampled every 10 ms, later "
+        "less often. `tricorn doctor slow` shows, by route, what slow requests did that normal ones did not ([how it "
+        "works](../diagnose/doctor.md#slow-requests)). Faster requests are not sampled. `doctor = off` disables "
+        "sampling.",
     )
 
     cures: Setting[tuple[str, ...]] = Setting(
@@ -94,9 +92,9 @@ class Doctor(Section):
         default=(),
         own=True,
         part_of=fixed("doctor", ()),
-        help="A library that doctor = heal is for; all that can be healed if none is named.",
-        doc="Its name is that of the [table](../how-it-works/greenlets.md#drivers): `confluent-kafka`. May be given "
-        "several times.",
+        help="A library to patch with doctor = heal; by default all supported ones.",
+        doc="The name in the [table](../how-it-works/greenlets.md#drivers), such as `confluent-kafka`. May be "
+        "repeated.",
     )
 
     offload: Setting[tuple[str, ...]] = Setting(
@@ -105,10 +103,10 @@ class Doctor(Section):
         default=(),
         own=True,
         rare=True,
-        help="A function or a method that greenlet workers have a thread call: package.module:Class.method.",
-        doc="For libraries of your own that wait in C; may be given several times. Calls of one object are made one "
-        "after another. `@object` behind it: always by the same thread for one object; `@process`: one thread makes "
-        "all. Under `sync` and `gthread` it has no effect. Where an event loop runs, code that awaits is needed: "
+        help="A function or method that greenlet workers run in a thread: package.module:Class.method.",
+        doc="For your own libraries that wait in C. May be repeated. Calls of one object run one after another. "
+        "Append `@object` to run all calls of an object in the same thread, or `@process` to run all calls in one "
+        "thread. Has no effect with `sync` and `gthread`. On an event loop the code must await: "
         "[tricorn.offload](../diagnose/doctor.md#offload).",
     )
 
@@ -117,7 +115,7 @@ class Doctor(Section):
         default=20,
         own=True,
         rare=True,
-        help="The most threads of a greenlet worker that make offloaded calls.",
-        doc="More calls wait, in order; a wait of more than a second is told in the log. Objects that need a thread of "
-        "their own (sqlite3) have as many besides.",
+        help="Maximum number of threads for offloaded calls in a greenlet worker.",
+        doc="Further calls wait, in order; waits of more than a second are logged. Objects that need their own thread "
+        "(sqlite3) may use as many again.",
     )

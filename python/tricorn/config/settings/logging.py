@@ -18,7 +18,7 @@ class Logging(Section):
         flags=("--access-logfile",),
         kind=OptionalText(metavar="FILE"),
         default=None,
-        help="The file for a line about each request; `-` is stdout.",
+        help="Access log file; `-` is stdout.",
         doc="Without it there is no access log.",
     )
 
@@ -26,25 +26,25 @@ class Logging(Section):
         kind=Boolean(),
         default=False,
         rare=True,
-        help="Send only the error log to syslog.",
-        doc="Of effect only with `syslog`: the error log goes there, lines of the access log do not.",
+        help="Do not send the access log to syslog.",
+        doc="Has an effect only with `syslog`: only the error log is sent.",
     )
 
     access_log_format = Setting(
         flags=("--access-logformat",),
         kind=Text(),
         default='%(h)s %(l)s %(u)s %(t)s "%(r)s" %(s)s %(b)s "%(f)s" "%(a)s"',
-        help="The line about a request: text with atoms such as %(h)s and %(s)s.",
-        doc="With the atoms of gunicorn: docs/reference/log-formats.md. Where `log_format` is `pretty` the default is "
-        "a shorter one.",
+        help="Access log format: text with atoms such as %(h)s and %(s)s.",
+        doc="The atoms are gunicorn's: docs/reference/log-formats.md. If `log_format` is `pretty` the default is "
+        "shorter.",
     )
 
     errorlog = Setting(
         flags=("--error-logfile", "--log-file"),
         kind=Text(metavar="FILE"),
         default="-",
-        help="The file for what the server and the application say; `-` is stderr.",
-        doc="It is opened anew on USR1, for log rotation.",
+        help="Error log file; `-` is stderr.",
+        doc="Contains the messages of the server and its workers. Reopened on USR1, for log rotation.",
     )
 
     loglevel = Setting(
@@ -55,8 +55,8 @@ class Logging(Section):
             also=(("warn", "warning"), ("fatal", "critical"), ("trace", "debug"), ("notset", "debug")),
         ),
         default="info",
-        help="What is logged: debug, info, warning, error or critical, and what is worse.",
-        doc="`warn`, `fatal`, uvicorn's `trace` and granian's `notset` are understood as well, in any case.",
+        help="Minimum level of messages to log: debug, info, warning, error or critical.",
+        doc="`warn`, `fatal`, uvicorn's `trace` and granian's `notset` are accepted too. Case-insensitive.",
     )
 
     log_streams = Setting(
@@ -64,9 +64,9 @@ class Logging(Section):
         default="stderr",
         own=True,
         rare=True,
-        help="Where an Error log of `-` goes: stderr, or split by level.",
-        doc="`split` writes DEBUG and INFO to stdout and the rest to stderr, for platforms that take whatever comes "
-        "from stderr for an error.",
+        help="Streams for an error log of `-`: stderr, or split by level.",
+        doc="`split` writes DEBUG and INFO to stdout and the rest to stderr, for platforms that treat everything on "
+        "stderr as an error.",
     )
 
     log_format = Setting(
@@ -74,10 +74,10 @@ class Logging(Section):
         kind=Choice(("auto", "pretty", "gunicorn", "json"), metavar="STYLE", also=(("text", "gunicorn"),)),
         default="auto",
         own=True,
-        help="How lines of both logs look: pretty, gunicorn, json, or auto: pretty on a terminal, else gunicorn.",
+        help="Format of both logs: pretty, gunicorn, json, or auto (pretty on a terminal, otherwise gunicorn).",
         doc="`pretty` is short, with colours on a terminal (NO_COLOR, FORCE_COLOR and TERM=dumb are respected) and "
-        "without what each worker says of its start and end; `gunicorn`, or `text`, is gunicorn's format; `json` has "
-        "an object on each line. Values are escaped in all of them.",
+        "without the workers' start and exit messages. `gunicorn`, or `text`, is gunicorn's format. `json` has one "
+        "object per line. All formats escape values.",
     )
 
     request_id = Setting(
@@ -85,21 +85,21 @@ class Logging(Section):
         default=False,
         core=True,
         own=True,
-        help="Give each request an identifier, and take over the one in X-Request-ID.",
-        doc="It is `tricorn.request_id` in the environ, stands in the logs, and is sent back as X-Request-ID.",
+        help="Give each request an ID, or use the one in X-Request-ID.",
+        doc="Available as `tricorn.request_id` in the environ, included in the logs, and sent back as X-Request-ID.",
     )
 
     capture_output = Setting(
         kind=Boolean(),
         default=False,
-        help="Put what the application prints into the error log.",
+        help="Redirect the application's stdout and stderr to the error log.",
         doc="What the application prints then stands in the error log.",
     )
 
     logger_class = Setting(
         kind=ClassName(),
         default="tricorn.log.Logger",
-        help="The class that makes both logs, as module.Class.",
+        help="Logger class for both logs, as module.Class.",
         doc="A class with the methods of gunicorn.glogging.Logger, or its dotted name.",
     )
 
@@ -107,9 +107,9 @@ class Logging(Section):
         flags=("--log-config",),
         kind=ExistingPath("FILE"),
         default=None,
-        help="A file for Python's logging: .ini as for fileConfig, .json or .yaml as for dictConfig.",
-        doc="A file whose name ends with .json, .yaml or .yml holds a dictionary as `logconfig_dict` does (uvicorn's; "
-        "YAML needs PyYAML). See `logconfig_dict` for the order.",
+        help="Configuration file for Python's logging: .ini for fileConfig, .json or .yaml for dictConfig.",
+        doc="A file ending in .json, .yaml or .yml contains a dictionary, like `logconfig_dict` (as in uvicorn; YAML "
+        "requires PyYAML). For the order of precedence see `logconfig_dict`.",
     )
 
     logconfig_dict: Setting[Mapping[str, Any]] = Setting(
@@ -117,7 +117,7 @@ class Logging(Section):
         kind=Dictionary(),
         default=MappingProxyType({}),
         help="A dictionary for Python's logging (dictConfig).",
-        doc="Beats `logconfig_json`, which beats `logconfig`.",
+        doc="Takes precedence over `logconfig_json`, which takes precedence over `logconfig`.",
     )
 
     logconfig_json = Setting(
@@ -126,7 +126,7 @@ class Logging(Section):
         default=None,
         part_of=fixed("logconfig", None),
         help="A JSON file for Python's logging (dictConfig).",
-        doc="See `logconfig_dict` for the order.",
+        doc="For the order of precedence see `logconfig_dict`.",
     )
 
     enable_stdio_inheritance = Setting(
@@ -134,6 +134,6 @@ class Logging(Section):
         kind=Boolean(),
         default=False,
         rare=True,
-        help="Leave a daemon its standard streams.",
-        doc="Of effect only with `daemon`.",
+        help="Keep the standard streams of a daemon open.",
+        doc="Has an effect only with `daemon`.",
     )

@@ -21,8 +21,8 @@ class Mechanics(Section):
         flags=("--preload",),
         kind=Boolean(),
         default=False,
-        help="Load the application once, before workers are forked: they share its memory.",
-        doc="Saves memory, since workers share the pages; costs reloading code with HUP.",
+        help="Load the application once, before forking, so that workers share its memory.",
+        doc="Saves memory. HUP then cannot reload the application's code.",
     )
 
     sendfile = Setting(
@@ -30,32 +30,32 @@ class Mechanics(Section):
         kind=Boolean(),
         default=True,
         core=True,
-        help="Copy files into responses instead of calling sendfile(2).",
-        doc="Files that an application returns through wsgi.file_wrapper then go through memory.",
+        help="Copy files into responses instead of using sendfile(2).",
+        doc="Applies to files that an application returns through wsgi.file_wrapper.",
     )
 
     reuse_port = Setting(
         kind=Boolean(),
         default=False,
-        help="Give each worker a listening socket of its own (SO_REUSEPORT).",
-        doc="The kernel then spreads connections over the sockets.",
+        help="Give each worker its own listening socket (SO_REUSEPORT).",
+        doc="The kernel then distributes connections among the sockets.",
     )
 
     chdir = Setting(
         kind=OptionalText(metavar="DIR"),
         default=None,
         default_shown="the directory in which the server is started",
-        help="The directory to work in; modules are looked for there.",
-        doc="Relative paths of other settings begin here. Configuration files themselves are looked for in the "
-        "directory in which the server is started.",
+        help="Change to this directory, and import modules from it.",
+        doc="Relative paths in other settings start here. Configuration files are searched in the directory in which "
+        "the server starts.",
     )
 
     daemon = Setting(
         flags=("-D", "--daemon"),
         kind=Boolean(),
         default=False,
-        help="Go on in the background, without a terminal.",
-        doc="Detaches the server from the controlling terminal and enters the background.",
+        help="Run in the background, detached from the terminal.",
+        doc="The server detaches from the controlling terminal.",
     )
 
     raw_env = Setting(
@@ -63,15 +63,15 @@ class Mechanics(Section):
         action=Action.APPEND,
         kind=EnvAssignments(),
         default=(),
-        help="A variable for the environment of the application, KEY=VALUE.",
-        doc="Set before the application is loaded. --print-config shows the names without the values.",
+        help="An environment variable for the application, KEY=VALUE.",
+        doc="Set before the application is loaded. --print-config shows only the names.",
     )
 
     pidfile = Setting(
         flags=("-p", "--pid"),
         kind=OptionalText(metavar="FILE"),
         default=None,
-        help="A file to write the process id of the server into.",
+        help="Write the server's process id to this file.",
         doc="Without it none is written.",
     )
 
@@ -79,10 +79,10 @@ class Mechanics(Section):
         kind=OptionalText(metavar="DIR"),
         default=None,
         part_of=fixed("tmp_upload_dir", None),
-        help="A directory for large request bodies where the system's own cannot be written.",
-        doc="gunicorn keeps the heartbeat of its workers there, which is in shared memory here. Where no file can be "
-        "made in the system's directory for temporary files (a container with a read-only root), request bodies that "
-        "are too large for memory are kept in this one, else in `/dev/shm`. See `tmp_upload_dir`.",
+        help="A directory for large request bodies if the system's temporary directory is not writable.",
+        doc="gunicorn keeps its workers' heartbeat files there; tricorn uses shared memory. In a container with a "
+        "read-only root, request bodies too large for memory go to this directory, otherwise to `/dev/shm`. See "
+        "`tmp_upload_dir`.",
     )
 
     user = Setting(
@@ -90,7 +90,7 @@ class Mechanics(Section):
         kind=User(),
         default=own_user(),
         default_shown="the user who starts the server",
-        help="The user as which workers run: a name or a number.",
+        help="Run workers as this user (name or number).",
         doc="A user's number or name.",
     )
 
@@ -99,7 +99,7 @@ class Mechanics(Section):
         kind=Group(),
         default=own_group(),
         default_shown="the group of the user who starts the server",
-        help="The group as which workers run: a name or a number.",
+        help="Run workers as this group (name or number).",
         doc="A group's number or name.",
     )
 
@@ -107,44 +107,44 @@ class Mechanics(Section):
         flags=("-m", "--umask"),
         kind=Umask(),
         default=0,
-        help="Permissions that files made by the server do not get, as umask(2) has them.",
-        doc="Unix sockets, log files and the pidfile: it decides who may connect and read. Log files have the "
-        "process's own umask unless this is set. A text that begins with 0 is octal.",
+        help="Permissions to remove from files that the server creates (umask(2)).",
+        doc="Applies to Unix sockets, log files and the pidfile, so it decides who may connect and read. Without it "
+        "log files use the umask of the process. A value starting with 0 is octal.",
     )
 
     initgroups = Setting(
         kind=Boolean(),
         default=False,
         rare=True,
-        help="Give worker processes all groups of which their user is a member.",
-        doc="Of effect only with `user`.",
+        help="Give workers all groups of their user.",
+        doc="Has an effect only with `user`.",
     )
 
     tmp_upload_dir = Setting(
         flags=(),
         kind=ExistingPath("DIR"),
         default=None,
-        help="The directory of request bodies that are too large for memory.",
-        doc="Request bodies that are larger than `body_buffer_size` are kept here, in files without a name, and what "
-        "slow clients have not taken of responses (`response_buffering`). Without it the system's directory for "
-        "temporary files is used, and where that cannot be written `worker_tmp_dir` or `/dev/shm`.",
+        help="Directory for request bodies too large for memory.",
+        doc="Request bodies larger than `body_buffer_size` are stored here in unnamed files, as are responses that "
+        "slow clients have not read (`response_buffering`). The default is the system's temporary directory or, if "
+        "that is not writable, `worker_tmp_dir` or `/dev/shm`.",
     )
 
     pythonpath = Setting(
         kind=TextList(metavar="STRING"),
         default=(),
-        help="Directories, with commas between them, in which modules are looked for first.",
-        doc="The last is searched first.",
+        help="Comma-separated directories to search for modules first.",
+        doc="The last one is searched first.",
     )
 
     control_socket = Setting(
         kind=Text(metavar="PATH"),
         default="auto",
-        help="The path of the control socket, for `tricorn ctl`; `auto` finds a place.",
-        doc="With `auto` it is PID.ctl in the first of these directories that can be used: `$RUNTIME_DIRECTORY` (there "
-        "it is called `control`), `$XDG_RUNTIME_DIR/tricorn`, for root `/run/tricorn`, `$TMPDIR/tricorn-UID`. None of "
-        "them may be written by others. Where none works there is no control socket. A change takes effect when the "
-        "server starts again.",
+        help="Path of the control socket for `tricorn ctl`; `auto` selects a directory.",
+        doc="With `auto` the path is PID.ctl in the first usable directory: `$RUNTIME_DIRECTORY` (where the name is "
+        "`control`), `$XDG_RUNTIME_DIR/tricorn`, for root `/run/tricorn`, `$TMPDIR/tricorn-UID`. Directories that "
+        "others can write to are skipped. If none is usable there is no control socket. A change takes effect at the "
+        "next start.",
     )
 
     control_socket_mode = Setting(
@@ -152,16 +152,16 @@ class Mechanics(Section):
         default=0o600,
         default_shown="0o600",
         rare=True,
-        help="The permissions of the control socket's file.",
-        doc="A user who may write to it may control the server. A text that begins with 0 is octal.",
+        help="Permissions of the control socket.",
+        doc="A user with write permission can control the server. A value starting with 0 is octal.",
     )
 
     control_socket_disable = Setting(
         flags=("--no-control-socket",),
         kind=Boolean(),
         default=False,
-        help="Open no control socket; `tricorn ctl` then finds no server.",
-        doc="The server is then controlled by signals alone.",
+        help="Do not create a control socket; `tricorn ctl` then cannot find the server.",
+        doc="The server is then controlled by signals only.",
     )
 
     control_read_only = Setting(
@@ -169,8 +169,8 @@ class Mechanics(Section):
         default=False,
         own=True,
         rare=True,
-        help="Lets users other than root and the server's own only look.",
-        doc="Of effect if `control_socket_mode` lets in others at all.",
+        help="Allow users other than root and the server's own to query only.",
+        doc="Has an effect only if `control_socket_mode` lets other users connect.",
     )
 
 
@@ -182,9 +182,9 @@ class Naming(Section):
         kind=OptionalText(),
         default=None,
         default_shown="default_proc_name",
-        help="The name in the titles of processes, in place of the application's.",
-        doc="Processes are called `tricorn: master [NAME]` and `tricorn: worker [NAME]` when the package setproctitle "
-        "is installed, as by `tricorn[setproctitle]`.",
+        help="Name shown in process titles instead of the application's.",
+        doc="With the package setproctitle (`tricorn[setproctitle]`) processes are titled `tricorn: master [NAME]` "
+        "and `tricorn: worker [NAME]`.",
     )
 
     default_proc_name = Setting(
@@ -192,15 +192,15 @@ class Naming(Section):
         kind=Text(),
         default="tricorn",
         default_shown="the application's name",
-        help="The name in the titles of processes if proc_name is not set.",
+        help="Name shown in process titles if proc_name is not set.",
     )
 
     title_prefix = Setting(
         kind=Text(),
         default="tricorn",
         rare=True,
-        help="What the titles of processes begin with.",
-        doc="`gunicorn` for monitoring that looks for processes called so, as the Datadog Agent does; it is the "
-        "default under `tricorn exec`. Of effect only when the package setproctitle is installed.",
+        help="Prefix of process titles.",
+        doc="Use `gunicorn` for monitoring that searches for processes of that name, such as the Datadog Agent; it is "
+        "the default under `tricorn exec`. Has an effect only if the package setproctitle is installed.",
         own=True,
     )

@@ -20,13 +20,12 @@ class Processes(Section):
         env_also=("WEB_CONCURRENCY",),
         kind=WorkerCount(),
         default=1,
-        help="How many processes serve requests; auto is as many as fill the processors.",
-        doc="TTIN and TTOU change it by one while the server runs; a reload sets it again. `auto` is one for each "
-        "processor that the server may use, and two under `sync`, whose worker leaves its processor idle while its "
-        "request waits. Processors are those of the cgroup's CPU quota (a container's limit) and of "
-        "`sched_getaffinity`, rounded up. Where the cgroup has a limit of memory, there are no more workers than it "
-        "has room for twice, since a reload has two generations: `max_worker_memory` for each, or else 80 MiB. The "
-        "log says the number and its reasons. See [how many "
+        help="Number of worker processes; auto: as many as the CPUs can use.",
+        doc="TTIN and TTOU change the number by one at run time; a reload resets it. `auto` is one worker per CPU, or "
+        "two under `sync`, because a sync worker leaves its CPU idle while its request waits. CPUs are counted by the "
+        "cgroup's CPU quota (a container's limit) and `sched_getaffinity`, rounded up. With a cgroup memory limit, "
+        "tricorn leaves room for two generations of workers (during a reload), at `max_worker_memory` or else 80 MiB "
+        "each. The log shows the number and the reason. See [how many "
         "workers](../guides/choose-a-class.md#how-many-workers).",
     )
 
@@ -34,22 +33,19 @@ class Processes(Section):
         flags=("-k", "--worker-class"),
         kind=ClassName(WORKER_CLASSES),
         default=AUTO,
-        help=f"How workers run requests: {', '.join(WORKER_CLASSES[:-1])} or {WORKER_CLASSES[-1]}.",
-        doc="The way a worker waits. `auto` follows the application: `sync` for WSGI (`gthread` with several "
-        "threads), `asgi` for ASGI, `tornado` or `aiohttp` for an application of these libraries. Each worker tells "
-        "it by the type of what it has loaded, and the log says the class and the reason. What could be any of them "
-        "is called as WSGI. `auto` never chooses `gevent` or `eventlet`, which patch the standard library before the "
-        "application is loaded. Nor is there an event loop while the application is loaded: modules that ask for one "
-        "get the one that asyncio makes then; from Python 3.14 on it makes none, and such an application needs its "
-        "class named. For WSGI applications: `sync` runs one request at a time, `gthread` as many as it has threads, "
-        "`gevent` and `eventlet` up to `worker_connections` on greenlets ([greenlets](../how-it-works/greenlets.md)). "
-        "`asgi` is for ASGI "
-        "applications, `tornado` and `aiohttp` are for those of these libraries; they run up to `worker_connections` "
-        "requests on an event loop ([event loops](../how-it-works/event-loops.md)). Classes that need a package have "
-        "an extra of their name: "
-        "`pip install 'tricorn[gevent]'`. The other names and the dotted ones of gunicorn's, uvicorn's and aiohttp's "
-        "classes are understood. `sync` with more than one thread is `gthread`. An application that a class cannot "
-        "call is refused with the name of one that can.",
+        help=f"Worker class: {', '.join(WORKER_CLASSES[:-1])} or {WORKER_CLASSES[-1]}.",
+        doc="`auto` detects the class from the application's type: `sync` for WSGI (`gthread` with more than one "
+        "thread), `asgi` for ASGI, `tornado` or `aiohttp` for applications of these libraries. The log shows the "
+        "class and the reason. Ambiguous applications are treated as WSGI. `auto` never selects `gevent` or "
+        "`eventlet`, which must patch the standard library before the application is loaded. Nor is an event loop "
+        "running while the application is loaded: modules that request one get a new one from asyncio; since Python "
+        "3.14 asyncio creates none, and such applications need an explicit class. For WSGI applications: `sync` runs "
+        "one request at a time, `gthread` one per thread, `gevent` and `eventlet` up to `worker_connections` on "
+        "greenlets (see GREENLETS.md). `asgi`, `tornado` and `aiohttp` run up to `worker_connections` requests on an "
+        "event loop (see EVENT_LOOPS.md). Classes that need a package have an extra of the same name: `pip install "
+        "'tricorn[gevent]'`. The aliases and dotted names of gunicorn's, uvicorn's and aiohttp's worker classes are "
+        "accepted. `sync` with more than one thread is `gthread`. If a class cannot run the application, the start "
+        "fails and the error message suggests one that can.",
     )
 
     worker_class_strict = Setting(
@@ -57,27 +53,27 @@ class Processes(Section):
         default=False,
         own=True,
         rare=True,
-        help="Refuses a worker class that reads and writes its connections itself.",
-        doc="A class that is derived from gunicorn's and has a `handle_request`, an `accept` or a whole `run` of its "
-        "own is otherwise hosted: it runs under the arbiter without the native core, and a warning says what it does "
-        "without. With this setting the server ends, and says which setting does what the method is for "
-        "(`request_timeout` for a `handle_request` with a timeout).",
+        help="Refuse worker classes that do their own socket I/O.",
+        doc="By default a class derived from gunicorn's with its own `handle_request`, `accept` or complete `run` is "
+        "hosted: it runs under the arbiter without the native core, and a warning says what is missing. With this "
+        "setting the server stops, and suggests a setting that replaces the method (`request_timeout` for a "
+        "`handle_request` with a timeout).",
     )
 
     threads = Setting(
         kind=Integer(min=1, max=4096, zero=1),
         default=1,
-        help="How many requests one worker runs at once, each in a thread of its own.",
-        doc="0 is 1. With more than one, `sync` becomes `gthread`.",
+        help="Number of threads per worker; each runs one request.",
+        doc="0 means 1. With more than one thread, `sync` becomes `gthread`.",
     )
 
     worker_connections = Setting(
         kind=Integer(min=1),
         default=1000,
         core=True,
-        help="The maximum number of requests that a worker with greenlets or an event loop runs at once.",
-        doc="Idle connections do not count, open WebSockets do. A worker with greenlets or an event loop runs so many "
-        "at once; more wait, in order. Under sync and gthread a worker that runs and holds so many accepts no more.",
+        help="Maximum number of requests running at once in a greenlet or event loop worker.",
+        doc="Open WebSockets count, idle connections do not. Further requests wait, in order. A sync or gthread "
+        "worker with this many requests running and waiting accepts no more.",
     )
 
     green_drivers = Setting(
@@ -85,25 +81,24 @@ class Processes(Section):
         default=True,
         own=True,
         rare=True,
-        help="Leaves drivers written in C as they are in greenlet workers.",
-        doc="Otherwise, with the worker classes `gevent` and `eventlet`, those that can be are made to wait "
-        "cooperatively when the application imports them: psycopg2, psycopg 3, grpcio. Of others that are known to "
-        "block the whole worker while they wait the log says so, and what to do. See [Greenlet "
-        "workers](../how-it-works/greenlets.md#drivers).",
+        help="Do not patch C drivers in greenlet workers.",
+        doc="By default, with `gevent` and `eventlet`, drivers that support it are made cooperative when the "
+        "application imports them: psycopg2, psycopg 3, grpcio. For drivers known to block the whole worker the log "
+        "has a warning and a remedy. See [Greenlet workers](../how-it-works/greenlets.md#drivers).",
     )
 
     max_requests = Setting(
         kind=Integer(),
         default=0,
-        help="Replace a worker after this many requests; 0 switches it off.",
-        doc="Its successor is started first, so that nothing waits for it.",
+        help="Replace a worker after this many requests; 0 disables it.",
+        doc="The new worker boots first, so no request waits for it.",
     )
 
     max_requests_jitter = Setting(
         kind=Integer(),
         default=0,
-        help="Up to how many requests are added to max_requests by chance, so that workers do not leave together.",
-        doc="Each worker adds a random number up to this one, so that they do not all restart at once.",
+        help="Random jitter added to max_requests, so that workers do not restart at the same time.",
+        doc="Each worker adds a random number between 0 and this value.",
     )
 
     timeout = Setting(
@@ -111,23 +106,23 @@ class Processes(Section):
         kind=Seconds(max=YEAR),
         default=30,
         core=True,
-        help="Seconds without progress after which the worker of a request is replaced; 0 switches it off.",
-        doc="A request that holds a thread of a sync or gthread worker and makes no progress for longer has its "
-        "Python stack logged, also when the thread sits in C code. The worker then finishes its other requests and is "
-        "replaced. Progress is the call, each piece that the application yields or writes, and each that a slow "
-        "client makes room for: a stream may last for as long as it likes. The time in which a thread waits for its "
-        "client does not count; slow clients have limits of their own. A connection that the application has taken "
-        "(`gunicorn.socket`) has no limit. A worker that is merely busy is never replaced. In a worker with greenlets "
-        "or an event loop it is the loop that must not be held up for so long; a request may wait longer. To end the "
-        "request and keep the worker, see `request_timeout`.",
+        help="Replace the worker if a request makes no progress for this many seconds; 0 disables it.",
+        doc="If a request occupies a thread of a sync or gthread worker for longer without progress, its Python stack "
+        "is logged, even if the thread is in C code. The worker then finishes its other requests and is replaced. "
+        "Progress is the call, each piece that the application yields or writes, and each piece that a slow client "
+        "makes room for, so streams may last for any time. Time spent waiting for the client does not count; slow "
+        "clients have their own limits. Connections that the application has taken over (`gunicorn.socket`) have no "
+        "limit. A worker that is merely busy is never replaced. In greenlet and event loop workers the limit applies "
+        "to the loop, not to a request: it must not be blocked for this long. To end the request and keep the worker, "
+        "see `request_timeout`.",
     )
 
     graceful_timeout = Setting(
         kind=Seconds(max=YEAR),
         default=30,
         core=True,
-        help="How long a worker may finish its requests after it was told to stop.",
-        doc="When it is over the worker is told to stop at once, and two seconds later it is killed.",
+        help="How long a worker may take to finish its requests during shutdown.",
+        doc="After that the worker is interrupted, and killed two seconds later.",
     )
 
     keepalive = Setting(
@@ -135,8 +130,8 @@ class Processes(Section):
         kind=Seconds(max=YEAR),
         default=2,
         core=True,
-        help="Seconds an idle connection stays open for its next request.",
-        doc="`sync` keeps idle connections as well: they hold no thread. 0 closes each after its response.",
+        help="Seconds to keep an idle connection open for the next request.",
+        doc="Idle connections occupy no thread, so `sync` keeps them too. 0 closes each connection after its response.",
     )
 
     connection_max_requests = Setting(
@@ -145,11 +140,11 @@ class Processes(Section):
         core=True,
         own=True,
         rare=True,
-        help="Requests after which a connection is closed; 0 is any number.",
-        doc="The last reply says `Connection: close`, so that no request is lost. nginx closes after 1000. Where a "
-        "balancer of the fourth layer or a Service of Kubernetes spreads connections, a server that is added gets none "
-        "of those that are there: this, or `connection_max_age`, makes clients and pools connect anew. Workers that "
-        "hand a connection over go on counting.",
+        help="Close a connection after this many requests; 0: unlimited.",
+        doc="The last response has `Connection: close`, so no request is lost. nginx closes after 1000. Layer 4 "
+        "balancers and Kubernetes Services distribute connections, not requests, so a new server gets none of the "
+        "existing ones. This setting, or `connection_max_age`, makes clients and pools reconnect. The count continues "
+        "when a connection moves to another worker.",
     )
 
     connection_max_age = Setting(
@@ -158,10 +153,10 @@ class Processes(Section):
         core=True,
         own=True,
         rare=True,
-        help="Seconds after which a connection is closed behind its next reply; 0 is any time.",
-        doc="The reply says `Connection: close`; none is ended in its midst. A connection that is idle then is closed "
-        "as after `keepalive`. Each has up to a tenth more or less, so that those that began together do not end "
-        "together. WebSockets have no age.",
+        help="Close a connection after this many seconds, with its next response; 0: unlimited.",
+        doc="The response has `Connection: close`; no response is cut off. Idle connections of that age are closed as "
+        "after `keepalive`. The age varies by up to 10 %, so that connections opened together do not close together. "
+        "Does not apply to WebSockets.",
     )
 
     request_timeout = Setting(
@@ -169,34 +164,34 @@ class Processes(Section):
         default=0,
         core=True,
         own=True,
-        help="Seconds an application may take for one request; 0 switches it off.",
-        doc="A request that takes longer has its Python stack logged, and `tricorn.errors.RequestTimeout` is raised "
-        "in it. Under asgi its task is cancelled. The client is answered with 504 if nothing was sent. The worker "
-        "goes on. Make it shorter than `timeout`, which replaces the worker.",
+        help="Maximum seconds the application may take for a request; 0 disables it.",
+        doc="After that the Python stack is logged and `tricorn.errors.RequestTimeout` is raised in the request. "
+        "Under asgi its task is cancelled. The client gets 504 if nothing was sent, and the worker keeps running. Use "
+        "a value below `timeout`, which replaces the worker.",
     )
 
     boot_timeout = Setting(
         kind=Seconds(max=YEAR),
         default=300,
         own=True,
-        help="Seconds in which a worker must have loaded the application; 0 switches it off.",
-        doc="A worker that takes longer has its Python stack logged and is killed. On the first start that ends the "
-        "server; on a reload the old workers go on serving.",
+        help="Seconds within which a worker must load the application; 0 disables it.",
+        doc="A slower worker has its Python stack logged and is killed. At the first start this ends the server; at a "
+        "reload the old workers keep serving.",
     )
 
     max_worker_memory = Setting(
         kind=Bytes(),
         default=0,
         own=True,
-        help="Resident bytes beyond which a worker is replaced; 0 switches it off.",
-        doc="The worker finishes its requests first. At most a quarter of the workers is replaced at the same time.",
+        help="Replace a worker when it uses more resident memory; 0 disables it.",
+        doc="The worker finishes its requests first. At most a quarter of the workers are replaced at the same time.",
     )
 
     max_worker_lifetime = Setting(
         kind=Seconds(max=YEAR),
         default=0,
         own=True,
-        help="Seconds after which a worker is replaced; 0 switches it off.",
+        help="Replace a worker after this many seconds; 0 disables it.",
         doc="The worker finishes its requests first.",
     )
 
@@ -205,19 +200,19 @@ class Processes(Section):
         default=0,
         own=True,
         rare=True,
-        help="Up to how many seconds are added to max_worker_lifetime by chance.",
-        doc="Each worker adds a random time up to this one, so that they are not all replaced at once.",
+        help="Random jitter added to max_worker_lifetime.",
+        doc="Each worker adds a random time between 0 and this value, so that they are not all replaced at once.",
     )
 
     drain_delay = Setting(
         kind=Seconds(max=YEAR),
         default=0,
         own=True,
-        help="Seconds to go on serving after TERM, with the readiness path answering 503.",
-        doc="For load balancers that take a while to notice: new connections are served until it is over, and only "
-        "then does the graceful stop begin. Each response says `Connection: close` meanwhile, so that pools of "
-        "balancers that never ask for readiness (nginx, those of the fourth layer) move as well. It ends early if no "
-        "request comes for `drain_quiet`.",
+        help="Keep serving for this many seconds after TERM, with the readiness path answering 503.",
+        doc="Gives load balancers time to notice: new connections are served until it ends, and only then does the "
+        "graceful shutdown begin. During this time each response has `Connection: close`, so that balancers without "
+        "readiness probes (nginx, layer 4) move their pools too. It ends early if there is no request for "
+        "`drain_quiet`.",
     )
 
     drain_quiet = Setting(
@@ -225,8 +220,9 @@ class Processes(Section):
         default=3,
         own=True,
         part_of=fixed("drain_delay", 3),
-        help="Seconds without a request that end drain_delay early; 0 waits for all of it.",
-        doc="No request and no connection has come for so long, and none waits at the listeners: the load balancers "
-        "have noticed. Health checks at these listeners are requests, too. Where requests are seldom, silence says "
-        "nothing: if the balancer takes long to notice, set 0, or a time in which a request would have come.",
+        help="Seconds without a request after which drain_delay ends early; 0 waits for all of it.",
+        doc="No request and no connection arrived for this long, and none waits at the listeners, so the load "
+        "balancers have noticed. Health checks on these listeners count as requests. In a service with few requests "
+        "silence proves nothing: if the balancer is slow to notice, set 0, or a time in which a request would have "
+        "arrived.",
     )

@@ -16,10 +16,9 @@ class Responses(Section):
         kind=ServerName(),
         default="tricorn",
         own=True,
-        help="Leaves the field Server out of responses.",
-        doc="In a file or a variable the setting is the field's value: a text, true for `tricorn`, false or an empty "
-        "text for no field. A Server field of the application's own is sent in its place. Error pages of the server "
-        "have none.",
+        help="Do not send the Server header.",
+        doc="In a file or a variable the value is the header's: a string, true for `tricorn`, false or empty for no "
+        "header. A Server header from the application replaces it. Error pages of the server have none.",
     )
 
     date_header = Setting(
@@ -27,9 +26,9 @@ class Responses(Section):
         default=True,
         own=True,
         rare=True,
-        help="Leaves the field Date out of responses.",
-        doc="For a front end that adds one. A Date of the application's own is sent in its place. Error pages of the "
-        "server have one in any case.",
+        help="Do not send the Date header.",
+        doc="For a front end that adds one. A Date header from the application replaces the server's. Error pages of "
+        "the server always have one.",
     )
 
     headers: Setting[tuple[tuple[str, str], ...]] = Setting(
@@ -38,10 +37,10 @@ class Responses(Section):
         kind=HeaderFields(),
         default=(),
         own=True,
-        help="A field for every response of the application, NAME:VALUE.",
-        doc="May be given several times; in a file it is a list of texts or of pairs, or a dict, in a variable one "
-        "field a line. A field of the same name that the application sets is sent in its place. `Server` here is the "
-        "setting `server_header`. Error pages of the server have none of them.",
+        help="Add a header to every response of the application, NAME:VALUE.",
+        doc="May be repeated. In a file it is a list of strings or pairs, or a dict; in a variable one header per "
+        "line. A header of the same name from the application replaces it. `Server` sets `server_header`. Not added "
+        "to the server's error pages.",
     )
 
     load_report = Setting(
@@ -50,12 +49,10 @@ class Responses(Section):
         core=True,
         own=True,
         rare=True,
-        help="How responses tell trusted peers the load of this server: off or orca.",
-        doc="`orca`: in the field `endpoint-load-metrics`, as Envoy's `client_side_weighted_round_robin` and gRPC read "
-        "it ([which balancer reads what](../guides/operations.md#load)). Only peers in `forwarded_allow_ips` are told, "
-        "and those "
-        "on a unix socket. A field of that name which the application sets is sent in its place. The admin listener "
-        "tells the load at /load whatever is said here.",
+        help="Report the server's load to trusted peers in response headers: off or orca.",
+        doc="`orca` adds `endpoint-load-metrics`, for Envoy's `client_side_weighted_round_robin` and gRPC ([supported "
+        "balancers](../guides/operations.md#load)). Only for peers in `forwarded_allow_ips` and on Unix sockets. A "
+        "header of that name from the application replaces it. The admin listener always reports the load at /load.",
     )
 
     stream_drain = Setting(
@@ -63,14 +60,13 @@ class Responses(Section):
         default=10,
         own=True,
         rare=True,
-        help="Most seconds over which a worker that leaves ends event streams and WebSockets; 0 ends all at once.",
-        doc="Their clients connect again as soon as they are told to go, and thousands that do so in the same second "
-        "are a burst for other workers and servers. So a worker ends them one after another, the oldest first: at "
-        "least 100 a second, so that few are no reason to wait, and all within this time and two thirds of "
-        "`graceful_timeout`. "
-        "With `reload` and on a quick stop they end at once. So they do when the whole server stops, unless this "
-        "setting is given: give it where other hosts serve on. Under `aiohttp` WebSockets are the application's, which "
-        "closes them in `on_shutdown`. [How a stream ends](../guides/stream-responses.md#how-a-stream-ends).",
+        help="Maximum seconds over which a worker shutting down ends event streams and WebSockets; 0 ends all at once.",
+        doc="Their clients reconnect at once, and thousands in the same second overload the other workers. So a "
+        "worker ends streams one after another, oldest first: at least 100 per second, and all within this time and "
+        "two thirds of `graceful_timeout`. With `reload` and at a quick shutdown they end at once. The same applies "
+        "when the whole server shuts down, unless you set this: set it if other hosts keep serving. Under `aiohttp` "
+        "the application closes WebSockets itself, in `on_shutdown`. [How a stream "
+        "ends](../guides/stream-responses.md#how-a-stream-ends).",
     )
 
     sse_retry = Setting(
@@ -78,11 +74,10 @@ class Responses(Section):
         default=None,
         own=True,
         rare=True,
-        help="Milliseconds, at random, that clients wait whose event streams end since the worker leaves.",
-        doc="The last event of such a stream is a `retry` field with a number between MIN and MAX, the time that an "
-        "EventSource waits before it connects again; browsers take 2 to 5 s by themselves. With a range clients come "
-        "back spread. It is sent between two events only, in responses of `text/event-stream` without a "
-        "Content-Encoding.",
+        help="Range of random reconnection delays for clients of event streams that end at shutdown, in milliseconds.",
+        doc="The last event of the stream is a `retry` field with a number between MIN and MAX, the time that an "
+        "EventSource waits before it reconnects; the browsers' default is 2 to 5 s. With a range clients do not all "
+        "return at once. Sent only between two events, in `text/event-stream` responses without Content-Encoding.",
     )
 
     sse_ping = Setting(
@@ -91,8 +86,8 @@ class Responses(Section):
         own=True,
         core=True,
         rare=True,
-        help="Seconds after which a silent event stream is sent a comment; 0 sends none.",
-        doc="Proxies close responses that are silent for long, nginx after 60 s. The comment `: ping` is sent between "
-        "two events only, in responses of `text/event-stream` without a Content-Encoding, and an EventSource ignores "
-        "it. Under `asgi`, `aiohttp` and `tornado`.",
+        help="Send a comment to an event stream after this many seconds of silence; 0 disables it.",
+        doc="Proxies close silent responses, nginx after 60 s. The comment `: ping` is sent only between two events, "
+        "in `text/event-stream` responses without Content-Encoding, and EventSource ignores it. For `asgi`, `aiohttp` "
+        "and `tornado`.",
     )

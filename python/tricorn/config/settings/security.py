@@ -21,16 +21,16 @@ class Limits(Section):
         kind=Integer(),
         default=4094,
         core=True,
-        help="Most bytes of a request line; 0 is the largest there is.",
-        doc="A longer one is answered with 414.",
+        help="Maximum size of the request line in bytes; 0: the built-in maximum.",
+        doc="A longer one gets 414.",
     )
 
     limit_request_fields = Setting(
         kind=Integer(),
         default=100,
         core=True,
-        help="Most header fields of a request; 0 is the largest there is.",
-        doc="A request with more is answered with 431.",
+        help="Maximum number of request headers; 0: the built-in maximum.",
+        doc="More headers get 431.",
     )
 
     limit_request_field_size = Setting(
@@ -39,8 +39,8 @@ class Limits(Section):
         kind=Integer(),
         default=8190,
         core=True,
-        help="Most bytes of one header field; 0 is the largest there is.",
-        doc="Of name and value together; a longer one is answered with 431.",
+        help="Maximum size of a request header in bytes; 0: the built-in maximum.",
+        doc="Counts name and value; a larger one gets 431.",
     )
 
     limit_request_body = Setting(
@@ -48,9 +48,8 @@ class Limits(Section):
         default=0,
         core=True,
         own=True,
-        help="The maximum size of a request body in bytes; 0 is no limit.",
-        doc="A larger one is refused with 413: before it is read if its length is announced, when it is exceeded if "
-        "not.",
+        help="Maximum size of a request body in bytes; 0: unlimited.",
+        doc="A larger one gets 413: before it is read if it has a Content-Length, otherwise when it exceeds the limit.",
     )
 
 
@@ -61,11 +60,10 @@ class FrontEnds(Section):
         kind=Networks(),
         default="127.0.0.1,::1",
         own=True,
-        help="Addresses or networks of proxies and balancers that may say who the client is.",
-        doc="They are believed in X-Forwarded-… fields (`forwarded_allow_ips`) and, with `proxy_protocol`, in headers "
-        "of the PROXY protocol (`proxy_allow_ips`). `*` believes every peer; peers on a unix socket are always "
-        "believed. One of the two may be set by its own name. [Who may say who the client "
-        "is](../guides/trusted-proxies.md).",
+        help="Addresses or networks of trusted proxies and load balancers.",
+        doc="Their X-Forwarded-… headers are used (`forwarded_allow_ips`) and, with `proxy_protocol`, their PROXY "
+        "protocol headers (`proxy_allow_ips`). `*` trusts every peer; peers on a Unix socket are always trusted. Each "
+        "of the two can be set by its own name. [Trusted proxies](../guides/trusted-proxies.md).",
     )
 
     forwarded_allow_ips = Setting(
@@ -74,8 +72,8 @@ class FrontEnds(Section):
         default="127.0.0.1,::1",
         core=True,
         part_of=same("trusted_proxies"),
-        help="Addresses or networks of front ends whose X-Forwarded-… fields are believed.",
-        doc="`*` believes every peer. Peers on a unix socket are always believed.",
+        help="Addresses or networks trusted to send X-Forwarded-… headers.",
+        doc="`*` trusts every peer. Peers on a Unix socket are always trusted.",
     )
 
     secure_scheme_headers: Setting[Mapping[str, str]] = Setting(
@@ -84,9 +82,9 @@ class FrontEnds(Section):
         default=MappingProxyType(
             {"X-FORWARDED-PROTOCOL": "ssl", "X-FORWARDED-PROTO": "https", "X-FORWARDED-SSL": "on"},
         ),
-        help="Headers, and their values, by which a front end says that the client uses HTTPS.",
-        doc="They count only from peers in `forwarded_allow_ips`. Values compare without case, `wss` says the same as "
-        "`https`, and the last element of a list counts. Contradictory ones are refused.",
+        help="Headers, and their values, by which a front end reports that the client uses HTTPS.",
+        doc="Used only from peers in `forwarded_allow_ips`. Values are case-insensitive, `wss` means the same as "
+        "`https`, and the last element of a list is used. Requests with contradictory headers are rejected.",
     )
 
     forwarder_headers: Setting[tuple[str, ...]] = Setting(
@@ -94,7 +92,7 @@ class FrontEnds(Section):
         default=("SCRIPT_NAME", "PATH_INFO"),
         rare=True,
         help="Upper-case header names with an underscore that a front end may set in the environ.",
-        doc="They count only from peers in `forwarded_allow_ips`.",
+        doc="Used only from peers in `forwarded_allow_ips`.",
     )
 
     proxy_protocol = Setting(
@@ -108,11 +106,11 @@ class FrontEnds(Section):
         default="off",
         bare="auto",
         core=True,
-        help="Which version of the PROXY protocol balancers announce connections by: off, v1, v2 or auto (both).",
-        doc="A header before the first request names the client, and with version 2 what it has agreed on with the "
-        "balancer by TLS. The connection is the client's from then on: in the environ or scope, in the log, and for "
-        "`forwarded_allow_ips`. A connection without a header speaks for itself, as under gunicorn, unless "
-        "`proxy_protocol_required` is on. [What applications are told](../guides/proxy-protocol.md).",
+        help="Accept the PROXY protocol from load balancers: off, v1, v2 or auto (both).",
+        doc="A header before the first request contains the client's address and, in version 2, the TLS parameters "
+        "that it negotiated with the balancer. The address is then used in the environ or scope, in the log, and for "
+        "`forwarded_allow_ips`. Connections without a header are accepted too, as with gunicorn, unless "
+        "`proxy_protocol_required` is on. [What applications see](../guides/proxy-protocol.md).",
     )
 
     proxy_allow_ips = Setting(
@@ -121,9 +119,9 @@ class FrontEnds(Section):
         default="127.0.0.1,::1",
         core=True,
         part_of=same("trusted_proxies"),
-        help="Addresses or networks of balancers whose `proxy_protocol` headers are believed.",
-        doc="`*` believes every peer. Peers on a unix socket are always believed. A header of another peer is "
-        "answered with 403.",
+        help="Addresses or networks trusted to send `proxy_protocol` headers.",
+        doc="`*` trusts every peer. Peers on a Unix socket are always trusted. A header from another peer is rejected "
+        "with 403.",
     )
 
     proxy_protocol_required = Setting(
@@ -132,8 +130,8 @@ class FrontEnds(Section):
         core=True,
         own=True,
         rare=True,
-        help="Refuses connections that do not begin with a `proxy_protocol` header.",
-        doc="Set it where all clients come through the balancer: then no client can come around it.",
+        help="Reject connections without a `proxy_protocol` header.",
+        doc="Use it if all clients come through the load balancer, so that none can bypass it.",
     )
 
     trusted_proxy_headers: Setting[tuple[str, ...]] = Setting(
@@ -141,13 +139,12 @@ class FrontEnds(Section):
         default=(),
         core=True,
         own=True,
-        help="Which forwarded headers of front ends are applied to a request: some of x-forwarded-for, "
-        "x-forwarded-proto, x-forwarded-host, x-forwarded-port and x-forwarded-by, or forwarded (RFC 7239).",
-        doc="Waitress's. From peers in `forwarded_allow_ips` they become the client's address, the scheme, `Host` and "
-        "the server's name and port, under every worker class; one that cannot be read is refused with 400. They then "
-        "stand in place of `secure_scheme_headers`, and of what event-loop workers read from X-Forwarded-For. Empty: "
-        "these do what they do without this setting. (uvicorn's `--proxy-headers` is something else: "
-        "docs/migrate/flags.md.)",
+        help="Forwarded headers to apply: any of x-forwarded-for, x-forwarded-proto, x-forwarded-host, "
+        "x-forwarded-port and x-forwarded-by, or forwarded (RFC 7239).",
+        doc="As in Waitress. Headers from peers in `forwarded_allow_ips` set the client's address, the scheme, "
+        "`Host`, and the server's name and port, in every worker class. A malformed header is rejected with 400. They "
+        "replace `secure_scheme_headers`, and what event loop workers read from X-Forwarded-For. If empty, those "
+        "apply. (uvicorn's `--proxy-headers` is different: docs/migrate/flags.md.)",
     )
 
     trusted_proxy_count = Setting(
@@ -155,9 +152,9 @@ class FrontEnds(Section):
         default=1,
         core=True,
         own=True,
-        help="How many front ends a request passes, one behind the other.",
-        doc="Each adds its word at the right end of `trusted_proxy_headers`. So many words are believed, from the "
-        "right; what stands left of them a client may have written.",
+        help="Number of front ends that a request passes through.",
+        doc="Each front end appends a value to `trusted_proxy_headers`. This many values are trusted, counted from "
+        "the right; a client may have written the others.",
     )
 
     clear_untrusted_proxy_headers = Setting(
@@ -166,10 +163,10 @@ class FrontEnds(Section):
         core=True,
         own=True,
         rare=True,
-        help="Leaves the application forwarded headers that are not applied.",
-        doc="Otherwise, with `trusted_proxy_headers`, the application sees X-Forwarded-For, -Proto, -Host, -Port, -By "
-        "and Forwarded only where they are applied. Those of other peers are counted, and the log says so once a "
-        "minute.",
+        help="Pass forwarded headers that are not applied on to the application.",
+        doc="By default, with `trusted_proxy_headers`, the application sees X-Forwarded-For, -Proto, -Host, -Port, "
+        "-By and Forwarded only if they are applied. Headers from other peers are removed and counted, and logged "
+        "once a minute.",
     )
 
     header_map = Setting(
@@ -177,11 +174,11 @@ class FrontEnds(Section):
         default="drop",
         core=True,
         rare=True,
-        help="What to do with header names that contain an underscore: drop, refuse or dangerous.",
-        doc="A proxy may take X_USER and X-USER for two names, while WSGI makes one of them; so such fields are "
-        "dropped, unless they are in `forwarder_headers`. The log names the first one. ASGI, aiohttp and tornado "
-        "applications see names as they came, so there the default passes such fields on; `drop` drops them only "
-        "where it is set. Set it for a framework that makes names of CGI itself (Django).",
+        help="How to handle header names with an underscore: drop, refuse or dangerous.",
+        doc="WSGI maps X_USER and X-USER to one key, while a proxy may treat them as two headers. So names with an "
+        "underscore are dropped, unless they are in `forwarder_headers`. The log shows the first one. ASGI, aiohttp "
+        "and tornado applications see header names unchanged, so there the default passes them on, and `drop` drops "
+        "them only if you set it. Set it for frameworks that build CGI names themselves (Django).",
     )
 
 
@@ -203,9 +200,9 @@ class Leniency(Section):
         default=(),
         own=True,
         rare=True,
-        help="What malformed requests are accepted, by gunicorn's names of these settings.",
-        doc="Each rule is a setting of gunicorn's as well: `permit_obsolete_folding = True` is `leniency = "
-        '["permit_obsolete_folding"]`. None is safe behind a proxy that reads such requests differently.',
+        help="Malformed requests to accept, by the names of gunicorn's settings.",
+        doc="Each rule is also a gunicorn setting: `permit_obsolete_folding = True` equals `leniency = "
+        '["permit_obsolete_folding"]`. None is safe behind a proxy that parses such requests differently.',
     )
 
     permit_obsolete_folding = _leniency(

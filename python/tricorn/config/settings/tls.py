@@ -20,15 +20,15 @@ class Tls(Section):
     certfile = Setting(
         kind=ExistingPath("FILE"),
         default=None,
-        help="The server's certificate and its chain (PEM): with one, addresses without a scheme speak TLS.",
-        doc="The key may stand in the same file. Files are read by the arbiter, which may be root where workers are "
-        "not, and read again when they change (`tls_reload`). [How to serve TLS](../guides/tls.md).",
+        help="Certificate and chain (PEM). Addresses without a scheme then use TLS.",
+        doc="The file may contain the key too. The arbiter reads the files, possibly as root when the workers run as "
+        "another user, and reads them again when they change (`tls_reload`). [How to serve TLS](../guides/tls.md).",
     )
 
     keyfile = Setting(
         kind=ExistingPath("FILE"),
         default=None,
-        help="The private key of `certfile` (PEM, not encrypted).",
+        help="Private key of `certfile` (PEM, not encrypted).",
         doc="PKCS#8, PKCS#1 or SEC1.",
     )
 
@@ -37,25 +37,25 @@ class Tls(Section):
         kind=CertificateFiles("CERT[:KEY]"),
         default=(),
         own=True,
-        help="A certificate, and behind a colon its key: as often as there are some, for other names or key types.",
-        doc="The client's server name (SNI) chooses: exact names of the certificates first, then wildcards. Where both "
-        "fit, ECDSA comes before RSA. A name that no certificate has gets the first one: `certfile`'s, if there is "
-        "one. An OCSP response in CERT.ocsp is stapled.",
+        help="Another certificate and its key. Repeat for more host names or key types.",
+        doc="The client's server name (SNI) selects the certificate: exact names first, then wildcards. If both an "
+        "ECDSA and an RSA certificate match, ECDSA is used. For unknown names the first certificate is used: that of "
+        "`certfile`, if set. An OCSP response in CERT.ocsp is stapled.",
     )
 
     ca_certs = Setting(
         kind=OptionalText(metavar="FILE"),
         default=None,
-        help="Certificates of the authorities whose client certificates are accepted (PEM).",
+        help="Certificates of the authorities that client certificates must be issued by (PEM).",
     )
 
     cert_reqs = Setting(
         kind=CertReqs(),
         default=0,
-        help="Whether clients are asked for a certificate: 0 no, 1 it may be missing, 2 it is required.",
-        doc="Also none, optional, required, and Python's names (CERT_REQUIRED). A certificate that is there must be "
-        "of an authority in `ca_certs` and in force, with 1 as well. WSGI applications find it in SSL_CLIENT_CERT and "
-        "SSL_CLIENT_S_DN, ASGI applications in the extension `tls`.",
+        help="Client certificates: 0 not requested, 1 optional, 2 required.",
+        doc="Also none, optional, required, and Python's names (CERT_REQUIRED). A certificate that the client sends "
+        "must be valid and issued by an authority in `ca_certs`, with 1 as well. WSGI applications find it in "
+        "SSL_CLIENT_CERT and SSL_CLIENT_S_DN, ASGI applications in the extension `tls`.",
     )
 
     tls_crl_file: Setting[tuple[str, ...]] = Setting(
@@ -64,7 +64,7 @@ class Tls(Section):
         default=(),
         own=True,
         rare=True,
-        help="Lists of client certificates that are revoked (CRL, PEM or DER).",
+        help="Revocation lists for client certificates (CRL, PEM or DER).",
     )
 
     tls_min_version = Setting(
@@ -73,17 +73,17 @@ class Tls(Section):
         ),
         default="1.2",
         own=True,
-        help="The lowest version of TLS that is spoken: 1.2 or 1.3.",
-        doc="Older versions are not there (RFC 8996).",
+        help="Minimum TLS version: 1.2 or 1.3.",
+        doc="Older versions are not supported (RFC 8996).",
     )
 
     ciphers = Setting(
         kind=OptionalText(),
         default=None,
-        help="Cipher suites of TLS 1.2, as OpenSSL's list (openssl-ciphers(1)).",
-        doc="Python's module ssl reads it. Of what it means those suites are served that there are: AES-GCM and "
-        "ChaCha20-Poly1305 with ECDHE, six for TLS 1.2. A list that leaves none is refused. The three suites of TLS "
-        "1.3 are always there, as in OpenSSL.",
+        help="TLS 1.2 cipher suites, as an OpenSSL list (openssl-ciphers(1)).",
+        doc="Python's ssl module parses the list. Of the suites it selects, the supported ones are offered: AES-GCM "
+        "and ChaCha20-Poly1305 with ECDHE, six for TLS 1.2. A list without a supported suite is an error. The three "
+        "TLS 1.3 suites are always offered, as in OpenSSL.",
     )
 
     tls_require_sni = Setting(
@@ -91,7 +91,7 @@ class Tls(Section):
         default=False,
         own=True,
         rare=True,
-        help="Refuses clients that name no server, or one that no certificate is for (alert unrecognized_name).",
+        help="Reject clients that send no server name, or an unknown one (alert unrecognized_name).",
     )
 
     tls_redirect = Setting(
@@ -99,8 +99,8 @@ class Tls(Section):
         default=False,
         core=True,
         own=True,
-        help="Answers requests in the clear at an address that speaks TLS with 308 to https://.",
-        doc="Otherwise with 400. It needs the field Host.",
+        help="Redirect plain HTTP requests on a TLS address to https:// (308).",
+        doc="Otherwise they get 400. The request must have a Host header.",
     )
 
     tls_ticket_lifetime = Setting(
@@ -108,10 +108,10 @@ class Tls(Section):
         default=43_200,
         own=True,
         rare=True,
-        help="How long a client may resume a session without a full handshake; 0: no resumption.",
-        doc="At least half of it, and at most all. Every worker resumes what another has agreed on, and a successor "
-        "(USR2) what its predecessor has. Keys of tickets are random, stay in memory, and are changed each half of "
-        "this time. At most a week (RFC 8446, section 4.6.1).",
+        help="How long clients may resume a TLS session without a full handshake; 0 disables resumption.",
+        doc="A ticket stays valid for between half of this time and all of it. Sessions resume on every worker, and "
+        "on a successor (USR2). Ticket keys are random, kept in memory, and rotated at half of this time. The maximum "
+        "is a week (RFC 8446, section 4.6.1).",
     )
 
     tls_ticket_keys: Setting[tuple[str, ...]] = Setting(
@@ -121,9 +121,10 @@ class Tls(Section):
         default=(),
         own=True,
         rare=True,
-        help="Files with keys of session tickets, so that several hosts resume one another's sessions.",
-        doc="48 or 80 random bytes each, as nginx's ssl_session_ticket_key. The first seals, all open. They are read "
-        "again when they change (`tls_reload`): who makes them changes them.",
+        help="TLS session ticket keys, shared by several hosts so that each resumes the others' sessions.",
+        doc="48 or 80 random bytes per file, as for nginx's ssl_session_ticket_key. The first key encrypts new "
+        "tickets, all keys decrypt. The server does not rotate these keys: replace the files yourself, and it reads "
+        "them again (`tls_reload`).",
     )
 
     tls_reload = Setting(
@@ -131,9 +132,9 @@ class Tls(Section):
         default=5,
         own=True,
         rare=True,
-        help="How often files of certificates and keys are looked at for changes; 0: on HUP only.",
-        doc="New ones are judged first: if they are broken the log says why, and those of before stay in force. No "
-        "worker is replaced, and connections keep what they have begun with.",
+        help="How often to check certificate and key files for changes; 0: on HUP only.",
+        doc="New files are validated first. If they are unusable, the log says why and the previous certificates stay "
+        "in use. No worker is replaced, and open connections keep their certificates.",
     )
 
     tls_handshake_timeout = Setting(
@@ -142,7 +143,7 @@ class Tls(Section):
         core=True,
         own=True,
         rare=True,
-        help="How long a handshake may take, from the connection on; a slower one is closed.",
+        help="Maximum duration of a TLS handshake, counted from the connection.",
     )
 
     tls_pending_handshakes = Setting(
@@ -151,9 +152,9 @@ class Tls(Section):
         core=True,
         own=True,
         part_of=share("memory_budget", 512, 224 << 20),
-        help="Most handshakes under way in a worker.",
-        doc="Beyond it the oldest connection that has not said hello is closed. If all have, the worker takes no more "
-        "connections there until one is done: they wait in the kernel (`backlog`).",
+        help="Maximum number of TLS handshakes in progress per worker.",
+        doc="At the limit the oldest connection that has not sent a ClientHello is closed. If all have sent one, the "
+        "worker stops accepting there until a handshake completes; new connections wait in the kernel (`backlog`).",
     )
 
     tls_buffer_total = Setting(
@@ -162,10 +163,10 @@ class Tls(Section):
         core=True,
         own=True,
         part_of=share("memory_budget", 2, 7),
-        help="Bytes that all sessions of a worker may hold: records that are not complete, or not sent.",
-        doc="Each connection holds 18 KB of an unfinished record at most, 96 KB of an unfinished handshake, and 64 KB "
-        "that its client does not take. Beyond the limit connections without a request are closed, those that hold "
-        "the most first, then those whose body is still to come (503). A response under way goes on.",
+        help="Bytes that all TLS sessions of a worker may buffer: incomplete and unsent records.",
+        doc="A connection holds at most 18 KB of an incomplete record, 96 KB of an incomplete handshake, and 64 KB "
+        "that its client does not read. At the limit connections without a request are closed, largest first, then "
+        "those with an incomplete body (503). Responses in progress continue.",
     )
 
     tls_key_log = Setting(
@@ -173,8 +174,8 @@ class Tls(Section):
         default=None,
         own=True,
         rare=True,
-        help="A file to which the keys of all connections are written, in NSS's format, for Wireshark.",
-        doc="Who reads it reads all that is encrypted: for development only. The log warns at each start.",
+        help="Write the keys of all connections to this file, in NSS format, for Wireshark.",
+        doc="For development only: readers of the file can decrypt the traffic. The log warns at each start.",
     )
 
     ssl_context = Setting(
@@ -182,10 +183,10 @@ class Tls(Section):
         kind=Hook("config, default_ssl_context_factory"),
         default=_default_context,
         default_shown="returns what the factory makes of the settings",
-        help="In the arbiter, when the configuration is read: makes the ssl.SSLContext that says what is served.",
-        doc="It is called once, and not for each connection. The files that its context is given, versions, ciphers, "
-        "authorities and ALPN are taken over, and the files are looked at for changes (`tls_reload`). As under "
-        "gunicorn it is not called where nothing speaks TLS: without `certfile` an address needs https://. Refused are "
-        "contexts that were made elsewhere, sni_callback (name the certificates in `certificate`) and encrypted keys. "
+        help="In the arbiter, when the configuration is read: returns the ssl.SSLContext to use.",
+        doc="Called once, not for each connection. tricorn takes over the files loaded into the context, versions, "
+        "ciphers, authorities and ALPN, and checks the files for changes (`tls_reload`). As with gunicorn the hook is "
+        "not called if no address uses TLS: without `certfile` an address needs https://. Not supported: contexts "
+        "created elsewhere, sni_callback (list the certificates in `certificate`) and encrypted keys. "
         "[More](../guides/tls.md).",
     )
