@@ -193,7 +193,7 @@ def _tune(arguments: argparse.Namespace, generate: Generator, say: Callable[[Fin
         say(found)
         today = predicted(setup.today, calibration, setup.limits)
         measured = trials.compare(setup.bench, calibration, chosen, today, arguments.seconds)
-        verdict = judge(measured, setup.today.name, target, setup.limits.processors)
+        verdict = judge(measured, setup.today.name, target, setup.limits)
         say(replace(found, verdict=verdict))
 
 

@@ -10,7 +10,7 @@ from tricorn_bench.bench.errors import BenchError
 from tricorn_bench.bench.result import Cell, Round
 from tricorn_bench.bench.spread import Ratio, ratio
 from tricorn_bench.tune.calibrate import cpu_of, memory_of, rate_of
-from tricorn_bench.tune.model import Costs, Prediction
+from tricorn_bench.tune.model import Costs, Limits, Prediction
 
 SAME = 0.05
 """Fraction by which rates may differ and count as equal."""
@@ -108,8 +108,8 @@ class Verdict(Record):
     """The reason why no configuration is recommended."""
 
 
-def judge(finalists: Sequence[Finalist], today: str, target: Target | None, processors: float) -> Verdict:
-    """Raises BenchError if requests fail."""
+def judge(finalists: Sequence[Finalist], today: str, target: Target | None, limits: Limits) -> Verdict:
+    """Raises BenchError if requests fail, or if all configurations took more memory than they may."""
     whole = [one for one in finalists if one.failed <= FAILED]
     if not whole:
         worst = min(finalists, key=lambda one: one.failed)
@@ -118,12 +118,16 @@ def judge(finalists: Sequence[Finalist], today: str, target: Target | None, proc
             "Look into the application's log, or ask for another path (--path)."
         )
     ranked = sorted(whole, key=lambda one: (-one.rate_within(target), one.memory))
-    highest = ranked[0].rate_within(target)
-    equal = [one for one in ranked if one.rate_within(target) >= (1 - SAME) * highest]
+    fitting = [one for one in ranked if limits.memory is None or one.memory <= limits.memory]
+    if not fitting:
+        least = min(one.memory for one in ranked) / 2**20
+        raise BenchError(f"All measured configurations took more memory than they may, {least:,.0f} MiB at least.")
+    highest = fitting[0].rate_within(target)
+    equal = [one for one in fitting if one.rate_within(target) >= (1 - SAME) * highest]
     best = min(equal, key=lambda one: one.memory)
     current = next((one for one in finalists if one.name == today), None)
     gain = ratio(current.rates, best.rates, paired=True) if current and current is not best else None
-    return Verdict(best, current, gain, ranked, _refusal(ranked, best, target, processors))
+    return Verdict(best, current, gain, ranked, _refusal(ranked, best, target, limits.processors))
 
 
 def _refusal(ranked: Sequence[Finalist], best: Finalist, target: Target | None, processors: float) -> str:

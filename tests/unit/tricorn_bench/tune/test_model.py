@@ -122,7 +122,7 @@ class TestCandidates:
     def test_memory_bounds_the_workers(self) -> None:
         found = model.best(model.candidates(costs("sync"), Limits(8.0, memory=300 * MIB)))
         assert found is not None
-        assert found.configuration.workers == 12  # (0.9 · 300 − 30) / 20
+        assert found.configuration.workers == 10  # (0.8 · 300 − 30) / 20
         assert found.memory <= 300 * MIB
 
     def test_the_database_bounds_workers_times_threads(self) -> None:
@@ -132,7 +132,7 @@ class TestCandidates:
             assert one.connections <= 20
 
     def test_no_room_is_no_candidate(self) -> None:
-        assert model.best(model.candidates(costs("sync"), Limits(4.0, memory=40 * MIB))) is None
+        assert model.best(model.candidates(costs("sync"), Limits(4.0, memory=45 * MIB))) is None
 
     def test_threads_are_not_promised_beyond_those_measured(self) -> None:
         threads = costs("gthread", at_once=8, rate=75.0)

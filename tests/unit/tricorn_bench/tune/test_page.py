@@ -35,7 +35,7 @@ def findings() -> Findings:
         machine={"cpu": "a processor, 2 cores", "kernel": "Linux"},
         calibration=Calibration(COSTS, {"gevent": "gevent <3> is not installed"}),
         chosen=predictions,
-        verdict=judge(finalists, predictions[0].configuration.name, None, 2.0),
+        verdict=judge(finalists, predictions[0].configuration.name, None, LIMITS),
     )
 
 
@@ -56,7 +56,7 @@ def test_a_curve_is_what_the_model_says() -> None:
 def test_a_curve_ends_where_memory_does() -> None:
     found = findings()
     lines, _ = layers(found.__class__(**{**vars(found), "limits": Limits(2.0, memory=100 * MIB)}))
-    assert max(row["workers"] for row in lines) == 6  # (0.9 · 100 − 30) / 10
+    assert max(row["workers"] for row in lines) == 5  # (0.8 · 100 − 30) / 10
 
 
 def test_points_are_measured_and_span_their_rounds() -> None:
@@ -88,7 +88,7 @@ def test_configurations_that_the_model_does_not_know_are_left_out() -> None:
     found = findings()
     assert found.verdict is not None
     foreign = Finalist(Configuration.parse("gunicorn sync").name, None, {1.0: [one_round(50.0, 0.2)]})
-    verdict = judge([*found.verdict.ranked, foreign], foreign.name, None, 2.0)
+    verdict = judge([*found.verdict.ranked, foreign], foreign.name, None, LIMITS)
     assert found.calibration is not None
     chart = page.curves(found.calibration, verdict, found.limits)
     assert len(chart.spec["layer"][-1]["data"]["values"]) == 2

@@ -6,7 +6,7 @@ import pytest
 from tricorn_bench.bench.configuration import Configuration
 from tricorn_bench.bench.errors import BenchError
 from tricorn_bench.tune import verdict
-from tricorn_bench.tune.model import Costs, Prediction
+from tricorn_bench.tune.model import Costs, Limits, Prediction
 from tricorn_bench.tune.verdict import Finalist, Target
 
 MIB = 2**20
@@ -54,7 +54,9 @@ class TestTarget:
 
 class TestJudge:
     def test_the_highest_rate_is_the_best(self) -> None:
-        found = verdict.judge([finalist("sync -w 9", 90), finalist("gevent", 300)], "tricorn sync -w 9", None, 4)
+        found = verdict.judge(
+            [finalist("sync -w 9", 90), finalist("gevent", 300)], "tricorn sync -w 9", None, Limits(4.0)
+        )
         assert found.best.name == "tricorn gevent"
         assert found.today is not None
         assert found.gain is not None
@@ -63,36 +65,47 @@ class TestJudge:
 
     def test_of_equal_rates_the_least_memory_is_the_best(self) -> None:
         small, large = finalist("gthread", 295, memory=80 * MIB), finalist("gevent -w 4", 300, memory=200 * MIB)
-        assert verdict.judge([small, large], "", None, 4).best is small
+        assert verdict.judge([small, large], "", None, Limits(4.0)).best is small
+
+    def test_more_memory_than_allowed_is_not_recommended(self) -> None:
+        """However fast it is: predicted to fit, it grew under load."""
+        small, large = finalist("gevent", 200, memory=80 * MIB), finalist("sync -w 9", 300, memory=251 * MIB)
+        found = verdict.judge([small, large], "", None, Limits(4.0, memory=250 * MIB))
+        assert found.best is small
+        assert found.ranked[0] is large, "what it served stays in the table"
+
+    def test_all_take_more_memory_than_allowed(self) -> None:
+        with pytest.raises(BenchError, match="more memory than they may, 100 MiB at least"):
+            verdict.judge([finalist("gevent", 200)], "", None, Limits(4.0, memory=90 * MIB))
 
     def test_a_target_counts_the_rate_at_which_it_is_met(self) -> None:
         """The faster one has its tail at 70 percent already."""
         fast = finalist("sync -w 9", 300, (0.1, 0.5, 0.9))
         even = finalist("gevent", 250, (0.05, 0.1, 0.15))
-        assert verdict.judge([fast, even], "", Target("p99", 0.2), 4).best is even
+        assert verdict.judge([fast, even], "", Target("p99", 0.2), Limits(4.0)).best is even
 
     def test_a_target_that_none_meets(self) -> None:
-        found = verdict.judge([finalist("gevent", 300), finalist("sync", 20)], "", Target("p99", 0.01), 4)
+        found = verdict.judge([finalist("gevent", 300), finalist("sync", 20)], "", Target("p99", 0.01), Limits(4.0))
         assert found.refusal.startswith("No configuration meets p99 < 10 ms")
 
     def test_a_service_that_all_workers_share(self) -> None:
         """As many requests a second whatever the configuration, and the processors are idle."""
         every = [finalist(name, rate) for name, rate in (("sync -w 9", 100), ("gthread", 103), ("gevent", 98))]
-        assert "makes no difference" in verdict.judge(every, "", None, 4).refusal
+        assert "makes no difference" in verdict.judge(every, "", None, Limits(4.0)).refusal
 
     def test_busy_processors_make_configurations_equal_too(self) -> None:
         every = [
             finalist(name, rate, cpu=0.04) for name, rate in (("sync -w 4", 100), ("gthread", 103), ("gevent", 98))
         ]
-        assert not verdict.judge(every, "", None, 4).refusal
+        assert not verdict.judge(every, "", None, Limits(4.0)).refusal
 
     def test_requests_that_fail(self) -> None:
         with pytest.raises(BenchError, match="13% of the requests to tricorn sync failed under load"):
-            verdict.judge([finalist("sync", 100, failed=10)], "", None, 4)
+            verdict.judge([finalist("sync", 100, failed=10)], "", None, Limits(4.0))
 
     def test_one_that_fails_is_left_out(self) -> None:
         broken, whole = finalist("gevent", 300, failed=30), finalist("sync", 100)
-        assert verdict.judge([broken, whole], "", None, 4).best is whole
+        assert verdict.judge([broken, whole], "", None, Limits(4.0)).best is whole
 
 
 def test_a_request_that_alone_takes_longer_than_the_target() -> None:
