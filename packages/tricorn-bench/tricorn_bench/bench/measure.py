@@ -21,7 +21,7 @@ from tricorn_bench.bench.database import Watch
 from tricorn_bench.bench.errors import BenchError, DidNotServe
 from tricorn_bench.bench.machine import Cores
 from tricorn_bench.bench.process import Server, demand_free, free_port
-from tricorn_bench.bench.result import Cell, Expected, Load, OneProcess, Round
+from tricorn_bench.bench.result import Cell, Expected, Load, OneProcess, Round, Window
 from tricorn_bench.bench.servers import Certificate
 from tricorn_bench.bench.trial import Request, Stage, Trial
 from tricorn_bench.load import LoadError, Plan, Target, Tls, WebSocket
@@ -344,6 +344,8 @@ def _one_round(start: _Start, stage: Stage, server: Server) -> Round:
         raise DidNotServe(
             f"answered no request under load ({kinds or 'none was sent'}){f': {complaint}' if complaint else ''}"
         )
+    if plan.rate is None and plan.think is None:
+        load["window"] = window(load, plan)
     if tls := agreed(load):
         progress.agreed[name] = tls
     if not stage.kept and stage.connections == 1:
@@ -360,6 +362,12 @@ def _one_round(start: _Start, stage: Stage, server: Server) -> Round:
         "ready": server.seconds_to_ready,
         "disturbance": max(0.0, busy - spent.total - own) / elapsed,
     }
+
+
+def window(load: Load, plan: Plan) -> Window:
+    """Returns the answers of a closed load before its end; later ones belong to the requests that were under way."""
+    late = plan.connections - load.get("unanswered", 0)
+    return {"seconds": plan.seconds or load["seconds"], "answered": max(0, load["answered"] - late)}
 
 
 def agreed(load: Load) -> str:

@@ -24,8 +24,15 @@ class CpuSeconds(TypedDict):
     system: float
 
 
-class Load(TypedDict):
-    """Measurement by the load generator: the part of `tricorn-load/1` that reports need. All of it is kept."""
+class Window(TypedDict):
+    """A closed load without its end, when requests are answered and no more are sent."""
+
+    seconds: float
+    answered: int
+
+
+class Answers(TypedDict):
+    """Figures of every load."""
 
     seconds: float
     sent: int
@@ -37,6 +44,13 @@ class Load(TypedDict):
     late: int
     unsent: int
     generator: dict[str, Any]
+
+
+class Load(Answers, total=False):
+    """Measurement by the load generator: the part of `tricorn-load/1` that reports need. All of it is kept."""
+
+    unanswered: int
+    window: Window
 
 
 class OneProcess(TypedDict):
@@ -145,12 +159,7 @@ def misfit(value: object, shape: Any, where: str) -> str | None:
     if is_typeddict(shape):
         if not isinstance(value, dict):
             return _expected("an object", value, where)
-        for key, kind in get_type_hints(shape).items():
-            if key not in value:
-                return f"{_joined(where, key)} is missing"
-            if fault := misfit(value[key], kind, _joined(where, key)):
-                return fault
-        return None
+        return _first(_member_misfit(value, key, kind, shape, where) for key, kind in get_type_hints(shape).items())
     if origin in (Union, types.UnionType):
         faults = [misfit(value, part, where) for part in parts]
         return None if None in faults else faults[0]
@@ -165,6 +174,12 @@ def misfit(value: object, shape: Any, where: str) -> str | None:
     allowed = (int, float) if shape is float else shape
     fits = isinstance(value, allowed) and not (isinstance(value, bool) and shape is not bool)
     return None if fits else _expected(_NAMES.get(shape, str(shape)), value, where)
+
+
+def _member_misfit(value: dict[str, Any], key: str, kind: Any, shape: Any, where: str) -> str | None:
+    if key in value:
+        return misfit(value[key], kind, _joined(where, key))
+    return f"{_joined(where, key)} is missing" if key in shape.__required_keys__ else None
 
 
 def cells_by_configuration(result: Result) -> dict[str, list[Cell]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tricorn_bench.bench.configuration import Configuration
-from tricorn_bench.bench.measure import Measured, _Found, _Progress
+from tricorn_bench.bench.measure import Measured, _Found, _Progress, window
 from tricorn_bench.bench.trial import Stage, Trial
+from tricorn_bench.load import Plan, Target
 
 from tests.unit.tricorn_bench.bench.made import a_round
 
@@ -57,3 +58,11 @@ def test_a_round_measures_what_is_missing() -> None:
 def test_what_was_measured_before_is_not_measured_again() -> None:
     again = _Found(found(3).measured(_Progress()), [USERS])
     assert again.starts_of(USERS) == 1
+
+
+def test_the_window_of_a_closed_load_ends_before_the_last_answers() -> None:
+    """64 connections have a request under way each at the end; four of them got no answer."""
+    load = a_round((1000,) * 660)["load"]
+    load["unanswered"] = 4
+    plan = Plan(targets=(Target("http://127.0.0.1/"),), connections=64, seconds=1.0)
+    assert window(load, plan) == {"seconds": 1.0, "answered": 600}

@@ -42,3 +42,17 @@ def test_loops_by_the_seconds_in_which_requests_hold_them(rate: float, wanted: i
 def test_loops_by_their_computing_if_that_is_longer() -> None:
     few = a_round(16 / 0.05, 0.05, 0.004)
     assert calibrate.at_once("gevent", ALONE, few) == pytest.approx(125, abs=1)
+
+
+class TestRate:
+    def test_the_end_of_a_closed_load_does_not_count(self) -> None:
+        """Of 64 requests under way at the end, those of the longest queue took 0.6 s."""
+        one = a_round(664, 0.05, 0.001)
+        one["load"] |= {"seconds": 1.6, "window": {"seconds": 1.0, "answered": 600}}
+        assert calibrate.rate_of(one) == 600
+
+    def test_waves_count_to_their_end(self) -> None:
+        """Three waves of 100 requests, of 0.8 s each: the third one was under way after two seconds."""
+        one = a_round(300, 0.8, 0.001)
+        one["load"] |= {"seconds": 2.4, "window": {"seconds": 2.0, "answered": 200}}
+        assert calibrate.rate_of(one) == 125
