@@ -78,8 +78,8 @@ def _rate(cell: Cell) -> str:
 
 def _rate_and_latency(cell: Cell) -> str:
     """`98/s, 1.01 s`: good answers, the 95th percentile; errors, and clients without an answer at the end, if any."""
-    waiting = sum(one["load"]["errors"].get("unanswered", 0) for one in cell["rounds"])
-    errors = sum(map(failed, cell["rounds"])) - waiting
+    waiting = sum(one["load"].get("unanswered", 0) for one in cell["rounds"])
+    errors = sum(map(failed, cell["rounds"]))
     slow = BY_KEY["p95"].read(cell["rounds"]) or 0.0
     told = [f"{_rate(cell)}/s", f"{slow / 1e3:.2f} s" if slow >= 1e3 else f"{slow:.0f} ms"]
     told += [f"**{errors:,} errors**"] if errors else []

@@ -18,7 +18,8 @@ def a_run(folder: Path, name: str, result: Result) -> Path:
 
 def over_users() -> Result:
     busy = a_round((1000,) * 95 + (2000,) * 5)
-    busy["load"]["errors"] = {"connect": 2, "unanswered": 7}
+    busy["load"]["errors"] = {"connect": 2}
+    busy["load"]["unanswered"] = 7
     busy["load"]["statuses"] = {"200": 97, "500": 3}
     found = a_result({f"tricorn gevent {render_performance.UNLIMITED}": [a_round()], "gunicorn gevent": [busy]})
     found["axis"] = "users"
