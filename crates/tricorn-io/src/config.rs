@@ -263,7 +263,7 @@ pub trait BodyBuffer: Send + Sync {
     /// Adds bytes, of which there are never more than the length asked for.
     fn append(&mut self, bytes: &[u8]);
     /// Reads up to `room` bytes to the end of those so far ([`Stream::read_into`]).
-    fn receive(&mut self, stream: &mut Stream, room: usize) -> Received;
+    fn receive(&mut self, stream: &Stream, room: usize) -> Received;
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 

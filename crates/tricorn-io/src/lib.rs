@@ -52,7 +52,6 @@ pub use engine::taken::Taken;
 pub use engine::{Engine, Wake};
 pub use exchange::body::{Body, can_spool_to, spools_to_memory};
 pub use exchange::buffers::Request;
-pub use exchange::cork::Cork;
 pub use exchange::incoming::{Awaited, Incoming};
 pub use exchange::lane::Descriptor;
 pub use exchange::outbox::SharedBytes;

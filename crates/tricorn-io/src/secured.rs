@@ -120,7 +120,7 @@ impl Secured {
     /// Goes on with the handshake of a connection, as far as the bytes at hand go. Without a session none of them has come, and
     /// the first one decides. `first`: bytes that were read before.
     pub fn shake(
-        session: &mut Option<Arc<Secured>>,
+        session: &OnceLock<Box<Secured>>,
         socket: BorrowedFd<'_>,
         first: &[u8],
         sessions: &Sessions,
@@ -128,13 +128,13 @@ impl Secured {
         SCRATCH.with_borrow_mut(|scratch| {
             let mut first = Some(first).filter(|first| !first.is_empty());
             loop {
-                if let Some(session) = session
+                if let Some(session) = session.get()
                     && let Err(error) = pay(&mut session.link(), socket)
                     && error != Errno::AGAIN
                 {
                     return left();
                 }
-                let held = session.as_ref().map_or(0, |session| session.link().begin_reading(&mut scratch.wire));
+                let held = session.get().map_or(0, |session| session.link().begin_reading(&mut scratch.wire));
                 let room = room_behind(&mut scratch.wire, held);
                 let most = room.len();
                 let count = match first.take() {
@@ -151,10 +151,10 @@ impl Secured {
                     },
                 };
                 let incoming = &mut scratch.wire[..held + count];
-                let shaken = match session {
+                let shaken = match session.get() {
                     Some(session) => session.take_flight(incoming, socket),
                     None => match Secured::begin(incoming, sessions) {
-                        Ok(begun) => session.insert(Arc::new(begun)).take_flight(incoming, socket),
+                        Ok(begun) => session.get_or_init(|| Box::new(begun)).take_flight(incoming, socket),
                         Err(shaken) => return shaken,
                     },
                 };

@@ -4,39 +4,32 @@
 //! A connection speaks TLS if it came in by such a door: then `secured.rs` does what is done here, and all that its callers
 //! see is plaintext. A plain one asks for that once per call.
 //!
-//! A [`Stream`] has one owner. Two others may send, each in a case of its own:
-//!
-//! * A cork has a [`Loan`], from which the monitor makes a handle while bytes lie there: its lock puts the bytes in order
-//!   (`exchange/cork.rs`).
-//! * The monitor has a [`Lent`] number, from which it makes a handle while the claim keeps the owner from closing
-//!   (`exchange/claim.rs`).
+//! Who sends is decided above this: a client's stream belongs to an output, whose lock puts the bytes in order
+//! (`exchange/output.rs`).
 use crate::secured::{Secured, Sessions, Shaken};
-use crate::sys::fds::{self, duplicate, retry, send, unacknowledged, with_borrowed};
+use crate::sys::fds::{self, retry, send, unacknowledged};
 use crate::sys::poll::ready;
 use crate::tls::Facts;
 use rustix::event::PollFlags;
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno, IoSlice};
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown, sockopt};
-
 use std::mem::MaybeUninit;
-use std::sync::atomic::Ordering::{Acquire, Release};
-use std::sync::atomic::{AtomicBool, AtomicI32};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 /// A connection to a client. Nothing here blocks.
 #[derive(Debug)]
 pub struct Stream {
     socket: OwnedFd,
     /// The session, from the first byte of a handshake on.
-    secured: Option<Arc<Secured>>,
+    secured: OnceLock<Box<Secured>>,
 }
 
 impl Stream {
     /// `socket` does not block.
     #[inline]
     pub fn new(socket: OwnedFd) -> Stream {
-        Stream { socket, secured: None }
+        Stream { socket, secured: OnceLock::new() }
     }
 
     /// For pollers, and for what only looks.
@@ -45,41 +38,31 @@ impl Stream {
         self.socket.as_fd()
     }
 
-    /// Another handle for the same connection.
-    pub fn second(&self) -> io::Result<Stream> {
-        Ok(Stream { socket: io::fcntl_dupfd_cloexec(&self.socket, 3)?, secured: self.secured.clone() })
-    }
-
-    /// For a thread that sends in the owner's place, under a lock that both share.
-    pub fn lend(&self) -> Loan {
-        Loan { number: self.socket.as_raw_fd(), secured: self.secured.clone() }
-    }
-
     /// What is known of its session, once that is open; `None`: it is a plain one.
     #[inline]
     pub fn facts(&self) -> Option<&Arc<Facts>> {
-        self.secured.as_ref().and_then(|secured| secured.facts())
+        self.secured.get().and_then(|secured| secured.facts())
     }
 
     /// Whether there is something of the session's own that the socket has not taken.
     pub fn owes(&self) -> bool {
-        self.secured.as_ref().is_some_and(|secured| secured.owes())
+        self.secured.get().is_some_and(|secured| secured.owes())
     }
 
     /// Whether a session has begun.
     #[inline]
     pub fn is_secured(&self) -> bool {
-        self.secured.is_some()
+        self.secured.get().is_some()
     }
 
     /// Bytes that its session holds for the socket, if there is one.
     pub fn session_memory(&self) -> usize {
-        self.secured.as_ref().map_or(0, |secured| secured.memory())
+        self.secured.get().map_or(0, |secured| secured.memory())
     }
 
     /// Goes on with the handshake of a door with TLS. `first`: bytes that were read before. Takes its time: not under the baton.
-    pub fn shake(&mut self, first: &[u8], sessions: &Sessions) -> Shaken {
-        Secured::shake(&mut self.secured, self.socket.as_fd(), first, sessions)
+    pub fn shake(&self, first: &[u8], sessions: &Sessions) -> Shaken {
+        Secured::shake(&self.secured, self.socket.as_fd(), first, sessions)
     }
 
     /// The application had the socket, and may have made it a blocking one.
@@ -91,16 +74,16 @@ impl Stream {
 /// Sending. EPIPE is an error, and no signal (MSG_NOSIGNAL; writev(2) is safe since SIGPIPE is ignored).
 impl Stream {
     #[inline]
-    pub fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(secured) = &self.secured {
+    pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(secured) = self.secured.get() {
             return secured.send(self.socket.as_fd(), &[IoSlice::new(bytes)]);
         }
         retry(|| send(self.socket.as_fd(), bytes))
     }
 
     #[inline]
-    pub fn send_slices(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        if let Some(secured) = &self.secured {
+    pub fn send_slices(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        if let Some(secured) = self.secured.get() {
             return secured.send(self.socket.as_fd(), slices);
         }
         match slices {
@@ -110,24 +93,18 @@ impl Stream {
     }
 
     /// Sends what fits, for bytes that may be left out: what is not sent is not presented again. How many.
-    pub fn send_once(&mut self, bytes: &[u8]) -> usize {
-        match &self.secured {
+    pub fn send_once(&self, bytes: &[u8]) -> usize {
+        match self.secured.get() {
             Some(secured) => secured.send_once(self.socket.as_fd(), bytes),
             None => self.send(bytes).unwrap_or(0),
         }
     }
 
     /// Sends a piece of a file; 0: it has ended, or cannot be read.
-    pub fn send_file(
-        &mut self,
-        file: BorrowedFd<'_>,
-        offset: &mut u64,
-        left: &mut u64,
-        most: u64,
-    ) -> io::Result<usize> {
+    pub fn send_file(&self, file: BorrowedFd<'_>, offset: &mut u64, left: &mut u64, most: u64) -> io::Result<usize> {
         let most = (*left).min(most);
         let socket = self.socket.as_fd();
-        if let Some(secured) = &self.secured {
+        if let Some(secured) = self.secured.get() {
             let count = copy_file(file, offset, most, |piece| secured.send(socket, &[IoSlice::new(piece)]))?;
             *left -= count as u64;
             return Ok(count);
@@ -149,14 +126,14 @@ impl Stream {
     }
 
     /// Nothing more is sent; the client sees the end.
-    pub fn end_sending(&mut self) -> io::Result<()> {
+    pub fn end_sending(&self) -> io::Result<()> {
         self.farewell();
         shutdown(&self.socket, Shutdown::Write)
     }
 
     /// Before the socket is closed: a client that speaks TLS is told that what it got is all (RFC 8446 section 6.1).
-    pub fn farewell(&mut self) {
-        if let Some(secured) = &self.secured {
+    pub fn farewell(&self) {
+        if let Some(secured) = self.secured.get() {
             secured.farewell(self.socket.as_fd());
         }
     }
@@ -164,7 +141,7 @@ impl Stream {
     /// Bytes sent that the client has not acknowledged (0 where the system does not tell).
     pub fn unacknowledged(&self) -> u64 {
         let on_the_way = unacknowledged(self.socket.as_fd()).unwrap_or(0);
-        match &self.secured {
+        match self.secured.get() {
             Some(secured) => on_the_way.saturating_sub(secured.ahead()),
             None => on_the_way,
         }
@@ -175,8 +152,8 @@ impl Stream {
 impl Stream {
     /// Reads up to `most` bytes to the end of a vector that has room for them.
     #[inline]
-    pub fn read(&mut self, bytes: &mut Vec<u8>, most: usize) -> io::Result<usize> {
-        if let Some(secured) = &self.secured {
+    pub fn read(&self, bytes: &mut Vec<u8>, most: usize) -> io::Result<usize> {
+        if let Some(secured) = self.secured.get() {
             let most = most.min(bytes.capacity() - bytes.len());
             return secured.read(self.socket.as_fd(), most, &mut |plain| bytes.extend_from_slice(plain));
         }
@@ -185,8 +162,8 @@ impl Stream {
 
     /// Reads into memory that holds nothing yet; as many bytes of it as are returned are initialised.
     #[inline]
-    pub fn read_into(&mut self, room: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
-        if let Some(secured) = &self.secured {
+    pub fn read_into(&self, room: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
+        if let Some(secured) = self.secured.get() {
             let (most, mut at) = (room.len(), 0);
             return secured.read(self.socket.as_fd(), most, &mut |plain| {
                 room.iter_mut().skip(at).zip(plain).for_each(|(place, byte)| {
@@ -199,7 +176,7 @@ impl Stream {
     }
 
     /// Reads into scratch memory, for bytes that are thrown away, whatever they mean.
-    pub fn discard(&mut self, scratch: &mut [u8]) -> io::Result<usize> {
+    pub fn discard(&self, scratch: &mut [u8]) -> io::Result<usize> {
         retry(|| recv(&self.socket, &mut *scratch, RecvFlags::empty()).map(|(count, _)| count))
     }
 
@@ -211,13 +188,13 @@ impl Stream {
     /// Whether a read would return something that makes no event: it lies with the session.
     #[inline]
     pub fn holds(&self) -> bool {
-        self.secured.as_ref().is_some_and(|secured| secured.holds())
+        self.secured.get().is_some_and(|secured| secured.holds())
     }
 
     /// To move so many bytes took as long as to move this many plain ones: they were encrypted or decrypted, and perhaps in small records.
     #[inline]
     pub fn effort(&self, bytes: usize) -> usize {
-        match &self.secured {
+        match self.secured.get() {
             Some(secured) => 2 * bytes + secured.take_opened() as usize * RECORD_EFFORT,
             None => bytes,
         }
@@ -225,55 +202,10 @@ impl Stream {
 
     /// Bytes that have come and were not read.
     pub fn unread(&self) -> u64 {
-        if let Some(secured) = &self.secured {
+        if let Some(secured) = self.secured.get() {
             return secured.unread(self.socket.as_fd()) as u64;
         }
         io::ioctl_fionread(&self.socket).unwrap_or(0)
-    }
-}
-
-/// The number of a stream's socket, and its session, behind a lock of the borrower's.
-#[derive(Debug)]
-pub struct Loan {
-    number: RawFd,
-    secured: Option<Arc<Secured>>,
-}
-
-impl Loan {
-    /// A handle of its own. The caller makes sure that the owner has not closed the socket.
-    pub fn handle(&self) -> io::Result<Stream> {
-        Ok(Stream { socket: duplicate(self.number)?, secured: self.secured.clone() })
-    }
-
-    /// The socket itself, for a poller. The same holds of it.
-    pub fn with_socket<T>(&self, work: impl FnOnce(BorrowedFd<'_>) -> T) -> T {
-        with_borrowed(self.number, work)
-    }
-}
-
-/// The same without a lock: the claim keeps the owner from closing.
-#[derive(Debug, Default)]
-pub struct Lent {
-    number: AtomicI32,
-    /// There is a session, or there was one before.
-    is_secured: AtomicBool,
-    secured: Mutex<Option<Arc<Secured>>>,
-}
-
-impl Lent {
-    pub fn lend(&self, stream: &Stream) {
-        if stream.secured.is_some() || self.is_secured.load(Acquire) {
-            self.secured.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&stream.secured);
-            self.is_secured.store(stream.secured.is_some(), Release);
-        }
-        self.number.store(stream.socket.as_raw_fd(), Release);
-    }
-
-    /// A handle of its own. The caller makes sure that the owner has not closed the socket.
-    pub fn handle(&self) -> io::Result<Stream> {
-        let number: RawFd = self.number.load(Acquire);
-        let secured = self.secured.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Ok(Stream { socket: duplicate(number)?, secured })
     }
 }
 

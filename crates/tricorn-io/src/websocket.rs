@@ -89,7 +89,7 @@ impl<M> WebSocket<M> {
             hangup: false,
             is_held: false,
             patience: None,
-            before: exchange.lane.output().sent(),
+            before: exchange.lane.sent(),
         };
         if sent == Sent::Gone {
             socket.session.lost();
@@ -144,7 +144,7 @@ impl<M> WebSocket<M> {
                 // A read that could have brought more is the last one: the next bytes make an event.
                 Incoming::Bytes { .. } => {
                     let is_full = buffer.len() - before == READ;
-                    self.readable = is_full || self.hangup || io.exchange.lane.output_mut().stream().holds();
+                    self.readable = is_full || self.hangup || io.exchange.lane.stream().holds();
                 }
                 Incoming::Wait => self.readable = false,
                 Incoming::Gone | Incoming::Refused(_) => {
@@ -199,7 +199,7 @@ impl<M> WebSocket<M> {
         let apart = data.len() >= APART && self.session.head(kind, data.len(), &mut io.buffers.out)?.is_some();
         if apart {
             self.is_held = false;
-            let sent = io.exchange.lane.output_mut().send_apart(&io.buffers.out, data, b"", keep);
+            let sent = io.exchange.lane.send(&mut io.buffers.out, data, b"", keep);
             io.buffers.out.clear();
             count_messages(io, Word::MessagesOut, 1);
             return Ok(self.sent(io, sent));
@@ -231,7 +231,7 @@ impl<M> WebSocket<M> {
         if self.patience.is_some() {
             io.engine.await_room(io.exchange);
         }
-        let sent = io.exchange.lane.output_mut().flush();
+        let sent = io.exchange.lane.flush();
         self.sent(io, sent)
     }
 
@@ -243,12 +243,12 @@ impl<M> WebSocket<M> {
 
     /// Whether so much waits for the peer that the application should, too.
     pub fn is_full(&self, exchange: &Exchange) -> bool {
-        self.patience.is_some() && exchange.lane.output().in_memory() > LOW_WATER
+        self.patience.is_some() && exchange.lane.in_memory() > LOW_WATER
     }
 
     /// Bytes of frames sent so far.
     pub fn bytes_sent(&self, exchange: &Exchange) -> u64 {
-        exchange.lane.output().sent() - self.before
+        exchange.lane.sent() - self.before
     }
 
     pub fn session(&self) -> &Session<M> {
@@ -275,15 +275,15 @@ impl<M> WebSocket<M> {
         let WebSocketIo { exchange, buffers, .. } = io;
         if self.session.has_messages() && self.session.is_open() {
             self.is_held = true;
-            exchange.lane.output_mut().queue(&buffers.out);
+            exchange.lane.queue(&buffers.out);
             buffers.out.clear();
-            if exchange.lane.output().in_memory() < APART {
+            if exchange.lane.in_memory() < APART {
                 return Sent::Accepted;
             }
             return self.flush(io);
         }
         self.is_held = false;
-        let sent = exchange.lane.output_mut().send(&mut buffers.out, b"", b"", || Box::new(Vec::new()));
+        let sent = exchange.lane.send(&mut buffers.out, b"", b"", || Box::new(Vec::new()));
         buffers.out.clear();
         self.sent(io, sent)
     }
@@ -295,7 +295,7 @@ impl<M> WebSocket<M> {
             self.patience = None;
             return sent;
         }
-        if !io.exchange.lane.output().is_behind() {
+        if !io.exchange.lane.is_behind() {
             if self.patience.take().is_some() {
                 io.exchange.stop_timer(Timer::Room);
                 self.session.caught_up(&mut io.buffers.out);
@@ -354,7 +354,6 @@ fn step_input<'a>(io: &'a mut WebSocketIo<'_>, now: u64, is_behind: bool) -> Ste
 impl Exchange {
     /// Sends the head of the reply, a 101: from now on the connection speaks something else, for as long as it likes.
     fn switch(&mut self, inputs: &HeadInputs<'_>) -> Sent {
-        self.lane.output_mut().may_hold(false);
         self.lane.switch();
         let request = &mut *self.request;
         request.out.clear();

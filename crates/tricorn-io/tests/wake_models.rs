@@ -1,7 +1,8 @@
 //! Every interleaving of threads that sleep with those that wake them: no wake-up is lost, and none is rung twice.
 //!
 //! The words are those of the product, over loom's atomics: `waiting/watch.rs` (what the monitor is at), `until.rs` (until when a
-//! thread sleeps beside others: the monitor of a hub, the sampler), `rung.rs` (whether a hub is rung for). loom takes a sequentially
+//! thread sleeps beside others: the monitor of a hub, the sampler), `rung.rs` (whether a hub is rung for), and, under its lock,
+//! `exchange/turn.rs` (whose turn it is to send). loom takes a sequentially
 //! consistent access for an acquire-release one; the fences here stand for the order among such accesses that C11 promises,
 //! and that its store-load pairs rest on.
 //!
@@ -114,10 +115,16 @@ mod until;
 #[path = "../src/waiting/rung.rs"]
 mod rung;
 
+#[allow(dead_code, reason = "a model uses a part of the state")]
+#[path = "../src/exchange/turn.rs"]
+mod turn;
+
 use atomics::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 use rung::Rung;
+use tricorn_proto::message::Method;
+use turn::{Asked, Looked, Turn};
 use until::Until;
 use watch::Watch;
 
@@ -443,5 +450,85 @@ fn an_order_whose_ring_found_the_hub_rung_for_is_taken() {
             hub.wakeup.wait();
         }
         sampler.join().expect("a thread that ends");
+    });
+}
+
+/// The output of a connection, with so many pieces waiting.
+struct Output {
+    worker: Arc<Worker>,
+    turn: Mutex<(Turn, u32)>,
+}
+
+impl Output {
+    fn new(turn: Turn) -> Arc<Output> {
+        Arc::new(Output { worker: Worker::new(), turn: Mutex::new((turn, 0)) })
+    }
+
+    /// Leaves one more piece to the monitor.
+    fn leave(&self) {
+        let mut guard = self.turn.lock().expect("no panic");
+        guard.1 += 1;
+        let is_news = guard.0.leave();
+        drop(guard);
+        if is_news {
+            self.worker.begin_stream();
+        }
+    }
+
+    /// What the monitor sends when it looks. Whether it looks again.
+    fn look(&self) -> (u32, bool) {
+        let mut guard = self.turn.lock().expect("no panic");
+        if !guard.0.is_left() {
+            return (0, false);
+        }
+        (std::mem::take(&mut guard.1), guard.0.looked(Looked::AllSent))
+    }
+}
+
+#[test]
+fn pieces_that_are_left_are_sent_and_a_silent_stream_is_forgotten() {
+    loom::model(|| {
+        let output = Output::new(Turn::default());
+        let app = thread::spawn({
+            let output = output.clone();
+            move || (0..2).for_each(|_| output.leave())
+        });
+        let Worker { watch, alarm, streams, .. } = &*output.worker;
+        let mut sent = 0;
+        while sent < 2 || streams.load(Ordering::SeqCst) > 0 {
+            watch.rest();
+            // A long tick ends by itself in the product; here it must be ended.
+            if streams.load(Ordering::SeqCst) == 0 {
+                alarm.wait();
+            }
+            watch.get_up();
+            if streams.swap(0, Ordering::SeqCst) > 0 {
+                let (count, again) = output.look();
+                sent += count;
+                streams.fetch_add(u32::from(again), Ordering::SeqCst);
+            }
+        }
+        app.join().expect("a thread that ends");
+        assert!(sent == 2 && output.turn.lock().expect("no panic").0 == Turn::Owner);
+    });
+}
+
+#[test]
+fn either_the_application_answers_or_the_monitor() {
+    loom::model(|| {
+        let asked = Asked { method: Method::Get, request_id: Box::default() };
+        let output = Output::new(Turn::Unanswered(asked));
+        let app = thread::spawn({
+            let output = output.clone();
+            move || output.turn.lock().expect("no panic").0.begin()
+        });
+        let monitor = output.turn.try_lock().is_ok_and(|mut guard| {
+            let is_unanswered = matches!(guard.0, Turn::Unanswered(_));
+            if is_unanswered {
+                guard.0 = Turn::Answered;
+            }
+            is_unanswered
+        });
+        assert_ne!(app.join().expect("a thread that ends"), monitor);
     });
 }

@@ -74,7 +74,7 @@ impl BodyBuffer for BytesBuffer {
         self.length += count;
     }
 
-    fn receive(&mut self, stream: &mut Stream, room: usize) -> Received {
+    fn receive(&mut self, stream: &Stream, room: usize) -> Received {
         let spare = self.spare();
         let room = room.min(spare.len());
         let count = stream.read_into(&mut spare[..room])?;

@@ -31,7 +31,7 @@ impl Engine {
         let left = patience.get_or_insert_with(|| exchange.patience(config));
         self.await_room(exchange);
         let room = exchange.room(config, left);
-        self.tell_of_cork(exchange);
+        self.tell_of_rest(exchange);
         match room {
             Room::Wanted(nanos) => {
                 self.set_timer(exchange, Timer::Room, clock::now().saturating_add(nanos));

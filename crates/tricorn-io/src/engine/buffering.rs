@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The order is that of the bytes; only what the socket does not take is kept. While the application runs, its pieces push
-//! the rest out, and the monitor does in between (`cork.rs`); when it is done the reactor sends the rest. `write_timeout`
+//! the rest out, and the monitor does in between (`turn.rs`); when it is done the reactor sends the rest. `write_timeout`
 //! counts all the time: a client without progress is cut off at the next piece, or by the reactor, and its file is gone.
 use super::Engine;
 use super::shared::Shared;
@@ -39,33 +39,33 @@ impl Engine {
     /// The exchange is over its mark ([`Sent::OverMark`]): how long its client may take, for [`Engine::room`].
     pub fn fall_behind(&self, exchange: &mut Exchange) -> Behind {
         let fresh = exchange.patience(self.config());
-        let patience = exchange.lane.output_mut().patience_since_file().unwrap_or(fresh);
+        let patience = exchange.lane.patience_since_file().unwrap_or(fresh);
         Behind { patience, since: clock::now(), full: false }
     }
 
     /// Sends what the socket takes, and puts the rest on disk if the client does not take enough for a moment. Without the GIL.
     pub fn room(&self, exchange: &mut Exchange, behind: &mut Behind) -> Room {
         let room = self.look_for_room(exchange, behind);
-        self.tell_of_cork(exchange);
+        self.tell_of_rest(exchange);
         room
     }
 
     fn look_for_room(&self, exchange: &mut Exchange, behind: &mut Behind) -> Room {
         let room = exchange.room(self.config(), &mut behind.patience);
         let Room::Wanted(nanos) = room else { return room };
-        exchange.lane.output_mut().share(&self.shared.responses.held);
+        exchange.lane.share(&self.shared.responses.held);
         if !self.config().response_buffering || behind.full {
             return room;
         }
         let waited = clock::now().saturating_sub(behind.since);
-        if waited < MOMENT && exchange.lane.output().in_file() == 0 {
+        if waited < MOMENT && exchange.lane.in_file() == 0 {
             return Room::Wanted(nanos.min(MOMENT - waited));
         }
         if !self.shared.store(exchange) {
             behind.full = true;
             return room;
         }
-        exchange.lane.output_mut().goes_on(behind.patience);
+        exchange.lane.resume(behind.patience);
         Room::Over(Sent::Accepted)
     }
 
@@ -93,11 +93,11 @@ impl Engine {
     /// much, else it goes to disk. Without the GIL.
     pub fn keep_rest(&self, exchange: &mut Exchange) {
         let shared = &*self.shared;
-        let total = shared.responses.held.memory() + exchange.lane.output().in_memory() as u64;
+        let total = shared.responses.held.memory() + exchange.lane.in_memory() as u64;
         if shared.config.response_buffering && total > shared.config.response_buffer_total as u64 {
             shared.store(exchange);
         }
-        exchange.lane.output_mut().share(&shared.responses.held);
+        exchange.lane.share(&shared.responses.held);
     }
 }
 
@@ -110,7 +110,7 @@ impl Shared {
             each: self.config.response_disk_size,
             total: self.config.response_disk_total,
         };
-        let outcome = exchange.lane.output_mut().store(&store);
+        let outcome = exchange.lane.store(&store);
         if let Err(Unstored::Failed(error)) = &outcome {
             self.tell_of_disk(error);
         }

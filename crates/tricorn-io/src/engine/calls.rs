@@ -135,12 +135,12 @@ impl Shared {
         exchange.slot = slot;
         exchange.lane.begin_lease(slot, &exchange.request.counted, core.leases.take());
         self.waiting.slots[slot].lateness.reset();
-        if self.config.request_timeout > 0 {
-            exchange.claim_reply(&self.waiting.slots[slot].claim);
-        }
         if let Some(ids) = &mut core.ids {
             exchange.request.identify(ids);
-            exchange.lane.output().name_claim(exchange.request.reply.request_id());
+        }
+        if self.config.request_timeout > 0 {
+            exchange.expect_late_answer();
+            self.waiting.slots[slot].set_output(exchange.lane.watched());
         }
         exchange.timing.queue = exchange.timing.started.saturating_sub(exchange.request.times.waits_since);
         self.waiting.slots[slot].enter();

@@ -19,10 +19,11 @@ use super::Engine;
 use super::baton::BatonGuard;
 use super::shared::Shared;
 use crate::sys;
+use crate::waiting::streams::StreamLocks;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use rustix::io;
 use std::cell::RefCell;
-use std::sync::{Arc, MutexGuard, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 /// The engine of this worker, and what replaces its descriptors in a child. Made in advance: a child may have no descriptor
 /// to spare.
@@ -33,8 +34,8 @@ struct Guarded {
     dead: OwnedFd,
 }
 
-/// The monitor works at corks under the first locks, and at everything else under the last.
-type Locks = ([MutexGuard<'static, Vec<usize>>; 2], BatonGuard<'static>);
+/// The monitor sends what streams have left under the first locks, and does everything else under the last.
+type Locks = (StreamLocks<'static>, BatonGuard<'static>);
 
 thread_local! {
     static HELD: RefCell<Option<Locks>> = const { RefCell::new(None) };

@@ -262,7 +262,7 @@ impl Engine {
         shared.queued.store(core.reactor.queued(), Ordering::Relaxed);
         let slot = shared.waiting.take_slot(&mut core.free_slots, slot);
         shared.begin_call(core, slot, &mut exchange);
-        exchange.lane.output_mut().may_hold(core.gathers_answers());
+        exchange.lane.may_hold(core.gathers_answers());
         if shared.waiting.calls_hold_threads() && core.is_blocking() && core.polling.is_none() {
             shared.leave_watch(core);
         }
@@ -316,29 +316,20 @@ impl Engine {
         piece: &[u8],
         keep: impl FnOnce() -> SharedBytes,
     ) -> Sent {
-        if exchange.wants_cork() {
-            self.cork(exchange);
-        } else if !exchange.request.reply.head_sent() {
+        if !exchange.request.reply.head_sent() {
             self.note_phase(exchange, Phase::Sending);
         }
         let sent = exchange.write(inputs, piece, keep);
-        self.shared.waiting.slots[exchange.slot].progress.made(exchange.lane.output().last_piece());
-        if exchange.wants_cork() && exchange.lane.output().is_behind() {
-            self.cork(exchange);
-        }
-        self.tell_of_cork(exchange);
+        self.shared.waiting.slots[exchange.slot].progress.made(exchange.lane.last_piece());
+        self.tell_of_rest(exchange);
         sent
     }
 
-    fn cork(&self, exchange: &mut Exchange) {
-        exchange.open_cork(&self.shared.waiting.slots[exchange.slot].cork);
-    }
-
-    /// Tells the monitor that bytes wait in the cork, if it does not know. To be called after whatever may put some there.
+    /// Tells the monitor that bytes were left to it, if it does not know. To be called after whatever may leave some.
     #[inline]
-    pub(crate) fn tell_of_cork(&self, exchange: &mut Exchange) {
-        if exchange.lane.output_mut().take_cork_news() {
-            self.shared.waiting.bytes_wait(exchange.slot);
+    pub(crate) fn tell_of_rest(&self, exchange: &mut Exchange) {
+        if exchange.lane.take_news() {
+            self.shared.waiting.bytes_wait(exchange.lane.watched());
         }
     }
 

@@ -37,7 +37,7 @@ impl Engine {
         if !exchange.lane.take() {
             return Ok(Taken { socket, unread: Vec::new() });
         }
-        exchange.lane.output().may_write();
+        exchange.lane.begin();
         self.is_let_go(exchange);
         let Descriptor::Own(own) = exchange.lane.descriptor();
         let unread = self.shared.baton.take().reactor.let_go(exchange.lane.id(), own);
@@ -50,13 +50,14 @@ impl Engine {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let (near, far) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         let (socket, number) = (fcntl_dupfd_cloexec(&far, 3)?, far.as_raw_fd());
-        let redirected = exchange.lane.output_mut().redirect(Stream::new(far));
+        exchange.resolve();
+        let mut spent = Vec::new();
+        let redirected = exchange.lane.redirect(Stream::new(far), &mut spent);
         let (client, unsent) = redirected.ok_or_else(|| io::Error::new(io::ErrorKind::ResourceBusy, UNSENT))?;
-        // The monitor knows the client's socket by its number, which is another one's when the client has left.
-        exchange.settle();
         exchange.lane.take();
         self.is_let_go(exchange);
         let mut core = self.shared.baton.take();
+        core.reactor.take_owners(spent);
         core.reactor.begin_bridge(exchange.lane.id(), client, (Stream::new(near), number), unsent);
         if core.reactor.has_leftovers() {
             self.shared.waiting.kick.ring(); // they make no event that ends the wait of another thread

@@ -52,7 +52,7 @@ impl BodyReader {
     /// Reads once and adds the body's bytes to `out`, up to `most` of them. How many bytes were read, framing included.
     pub fn read(
         &mut self,
-        stream: &mut Stream,
+        stream: &Stream,
         request: &mut Request,
         policy: &HeadPolicy,
         (out, most): (&mut Vec<u8>, usize),
@@ -70,7 +70,7 @@ impl BodyReader {
     /// Reads behind what came of a line before, and moves the payload of chunks together in place.
     fn read_framed(
         &mut self,
-        stream: &mut Stream,
+        stream: &Stream,
         request: &mut Request,
         policy: &HeadPolicy,
         (out, wanted): (&mut Vec<u8>, usize),
@@ -160,12 +160,12 @@ mod tests {
     #[test]
     fn lines_that_never_come_whole_do_not_add_up() {
         let head = b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
-        let (mut reader, mut request, mut stream, mut client) = reading(head);
+        let (mut reader, mut request, stream, mut client) = reading(head);
         let policy = HeadPolicy::default();
         let mut out = Vec::new();
         client.write_all(b"3").expect("a socket");
         for count in 0..1000 {
-            let filled = reader.read(&mut stream, &mut request, &policy, (&mut out, PIECE)).expect("good chunks");
+            let filled = reader.read(&stream, &mut request, &policy, (&mut out, PIECE)).expect("good chunks");
             assert!(filled.result.is_ok());
             assert_eq!(out.len(), 3 * count);
             assert_eq!(request.unread(), b"3");
@@ -178,10 +178,10 @@ mod tests {
     #[test]
     fn what_follows_a_body_is_left_with_the_request() {
         let head = b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
-        let (mut reader, mut request, mut stream, mut client) = reading(head);
+        let (mut reader, mut request, stream, mut client) = reading(head);
         client.write_all(b"3\r\nabc\r\n0\r\n\r\nGET / HTTP/1.1\r\n").expect("a socket");
         let mut out = b"before ".to_vec();
-        let filled = reader.read(&mut stream, &mut request, &HeadPolicy::default(), (&mut out, PIECE));
+        let filled = reader.read(&stream, &mut request, &HeadPolicy::default(), (&mut out, PIECE));
         assert!(filled.expect("good chunks").result.is_ok());
         assert_eq!((out.as_slice(), reader.is_at_end()), (b"before abc".as_slice(), true));
         assert_eq!(request.unread(), b"GET / HTTP/1.1\r\n");

@@ -62,7 +62,7 @@ impl Exchange {
             self.allow();
             let room = (&mut *out, PIECE - count);
             let Exchange { lane, body, request, .. } = self;
-            let Filled { result, wanted } = match body.read(lane.output_mut().stream(), request, &config.policy, room) {
+            let Filled { result, wanted } = match body.read(lane.stream(), request, &config.policy, room) {
                 Ok(filled) => filled,
                 Err(refusal) => return self.refused(refusal),
             };
@@ -85,14 +85,14 @@ impl Exchange {
 
     /// To read so many bytes of the body took as long as to copy this many.
     pub fn effort(&mut self, bytes: usize) -> usize {
-        self.lane.output_mut().stream().effort(bytes)
+        self.lane.stream().effort(bytes)
     }
 
     /// After a switch of protocols: adds what has come to `out`, up to `most` bytes of it.
     pub fn read_raw(&mut self, out: &mut Vec<u8>, most: usize) -> Incoming {
         out.reserve(most);
         loop {
-            match self.lane.output_mut().stream().read(out, most) {
+            match self.lane.stream().read(out, most) {
                 Ok(0) => return self.left(),
                 Ok(count) => {
                     self.request.received += count as u64;
@@ -108,30 +108,30 @@ impl Exchange {
     /// After a switch of protocols: sends bytes as they are. `keep` as for [`crate::Engine::write`].
     pub fn write_raw(&mut self, bytes: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
         self.request.out.clear();
-        self.lane.output_mut().send(&mut self.request.out, bytes, b"", keep)
+        self.lane.send(&mut self.request.out, bytes, b"", keep)
     }
 
     /// The connection is known to be broken: what is written from now on is dropped.
     pub fn client_left(&mut self) {
-        self.lane.output_mut().lose(Loss::Gone);
+        self.lane.lose(Loss::Gone);
     }
 
     /// Tells a client that waits for it that it may send its body.
     fn allow(&mut self) {
         let head = &mut self.request.head;
         if std::mem::take(&mut head.expect_continue) && !self.request.reply.head_sent() {
-            self.lane.output_mut().send_optional(CONTINUE);
+            self.lane.send_optional(CONTINUE);
         }
     }
 
     fn left(&mut self) -> Incoming {
-        self.lane.output_mut().set_last();
+        self.lane.set_last();
         Incoming::Gone
     }
 
     fn refused(&mut self, refusal: Box<Refusal>) -> Incoming {
         self.timing.refused = Some(refusal.kind);
-        self.lane.output_mut().set_last();
+        self.lane.set_last();
         Incoming::Refused(refusal)
     }
 
@@ -150,33 +150,32 @@ impl Exchange {
         // A client that waits for 100 is not told to send any more once it has its reply.
         let mut is_lost = self.request.head.expect_continue;
         if is_whole && !is_lost {
-            self.lane.output_mut().link_mut().set_reuse(true);
+            self.lane.set_reuse(true);
             self.end_of_body(config);
-            is_lost = !self.lane.output().link().may_reuse();
+            is_lost = !self.lane.link().may_reuse();
         }
         is_lost
     }
 
     /// The exchange is over: a connection whose request was not read to its end can be used again only if the rest is there.
     pub(crate) fn end_of_body(&mut self, config: &Config) {
-        if !self.request.partial || !self.lane.output().link().may_reuse() {
+        if !self.request.partial || !self.lane.link().may_reuse() {
             return;
         }
         // A client that was not told to send will not, or has begun without: which of both cannot be told.
         let mut unwanted = Vec::new();
         for _ in 0..LOOKS {
-            if !self.lane.output().link().may_reuse() || self.request.head.expect_continue || unwanted.len() >= UNWANTED
-            {
+            if !self.lane.link().may_reuse() || self.request.head.expect_continue || unwanted.len() >= UNWANTED {
                 break;
             }
             match self.receive(config, &mut unwanted) {
                 Incoming::Bytes { last: true } => break,
                 Incoming::Bytes { last: false } => {}
-                Incoming::Wait | Incoming::Gone | Incoming::Refused(_) => self.lane.output_mut().set_last(),
+                Incoming::Wait | Incoming::Gone | Incoming::Refused(_) => self.lane.set_last(),
             }
         }
         if self.request.partial {
-            self.lane.output_mut().set_last();
+            self.lane.set_last();
         }
     }
 
@@ -200,7 +199,7 @@ impl Exchange {
     /// Whether all the rest of the body is there to be read when the exchange is over.
     fn is_rest_there(&self) -> bool {
         let Some(left) = self.body.fixed_remaining() else { return false };
-        let there = self.lane.output().unread();
+        let there = self.lane.stream().unread();
         left <= UNWANTED as u64 && left <= there
     }
 
@@ -231,14 +230,14 @@ impl Exchange {
     /// The time for the body is over: what the client is told, unless the reply has begun. `None`: bytes are there. If they are
     /// none of the body, the next [`Exchange::await_body`] says that it is late.
     pub fn body_is_late(&mut self, config: &Config) -> Option<Refusal> {
-        if self.lane.output_mut().stream().is_readable() {
+        if self.lane.stream().is_readable() {
             return None;
         }
         Some(self.late(config))
     }
 
     fn late(&mut self, config: &Config) -> Refusal {
-        self.lane.output_mut().set_last();
+        self.lane.set_last();
         let (bytes, is_slow) = self.body.progress(&config.body_rate());
         late_body(bytes, is_slow, config)
     }

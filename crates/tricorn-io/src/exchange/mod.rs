@@ -1,13 +1,10 @@
-//! One request on its way through the application. It owns the socket: no other code writes.
+//! One request on its way through the application. Its lane has the connection's output (`output.rs`).
 
 pub mod body;
 mod body_reader;
 pub mod buffers;
-pub mod claim;
 mod client;
 pub mod closing;
-pub mod cork;
-mod corked;
 pub mod counted;
 pub mod encoding;
 pub mod id;
@@ -24,24 +21,21 @@ pub mod responder;
 pub mod responses;
 pub mod room;
 mod segments;
-mod settle;
 mod streaming;
 pub mod timers;
 pub mod times;
+pub mod turn;
 
 use crate::clock::{self, WallText};
-use crate::config::Config;
-use crate::stream::Stream;
 use crate::sys::files;
 use crate::tls::Facts;
 use body::Body;
 use body_reader::BodyReader;
 use buffers::Request;
-use cork::Cork;
 use id::RequestId;
 use lane::Lane;
 use link::Loss;
-use outbox::{Outbox, SharedBytes};
+use outbox::SharedBytes;
 use output::Output;
 use overflow::Overflow;
 use responder::Responder;
@@ -52,9 +46,10 @@ use tricorn_proto::access_log::{CallTime, Outcome};
 use tricorn_proto::http1::Receiver;
 use tricorn_proto::message::{RefusalKind, status};
 use tricorn_proto::response::{End, Fault, HeadInputs};
+use turn::Asked;
 
 pub use client::{Attachment, Client};
-pub use output::Sent;
+pub use lane::Sent;
 
 /// When things happened (monotonic nanoseconds).
 #[derive(Debug, Clone, Copy, Default)]
@@ -120,9 +115,7 @@ pub struct Exchange {
 /// The parts of an exchange that the reactor takes back.
 pub(crate) struct Returned {
     pub id: RequestId,
-    pub stream: Stream,
-    pub outbox: Outbox,
-    pub spent: Vec<SharedBytes>,
+    pub output: Output,
     pub request: Box<Request>,
     pub attachment: Option<Attachment>,
     pub receiver: Receiver,
@@ -156,21 +149,15 @@ impl Exchange {
     #[inline]
     pub(crate) fn into_returned(self: Box<Exchange>) -> Returned {
         let id = self.lane.id();
-        let Exchange {
-            lane: Lane { output: Output { stream, outbox, spent, .. }, .. },
-            request,
-            client: Client { attachment, .. },
-            body,
-            timing,
-            ..
-        } = *self;
+        let Exchange { lane: Lane { output, .. }, request, client: Client { attachment, .. }, body, timing, .. } =
+            *self;
         let receiver = body.into_receiver();
-        Returned { id, stream, outbox, spent, request, attachment, receiver, timing }
+        Returned { id, output, request, attachment, receiver, timing }
     }
 
     /// What is known of the client's session, if it speaks TLS with this server.
     pub fn facts(&self) -> Option<&Arc<Facts>> {
-        self.lane.output().facts()
+        self.lane.facts()
     }
 
     pub fn slot(&self) -> usize {
@@ -188,7 +175,7 @@ impl Exchange {
 
     /// The client is known to be gone; what is written from now on is dropped.
     pub fn is_gone(&self) -> bool {
-        self.lane.output().link().is_lost()
+        self.lane.link().is_lost()
     }
 
     /// The application is done; what remains is the last write.
@@ -196,13 +183,32 @@ impl Exchange {
         self.timing.answered = clock::now();
     }
 
-    /// The application is done with the exchange, however that came: what it has to say is settled.
+    /// The application is done with the exchange, however that came.
     #[inline]
     pub fn conclude(&mut self) {
         if self.timing.answered == 0 {
             self.answered();
         }
-        self.settle();
+        self.resolve();
+    }
+
+    /// From now on the monitor may answer, as long as nothing was sent.
+    pub(crate) fn expect_late_answer(&mut self) {
+        let Request { head, reply, .. } = &*self.request;
+        self.lane.expect(Asked { method: head.kind, request_id: reply.request_id().into() });
+    }
+
+    /// Ends the monitor's right to answer, when the application is done. Whether it has answered, with 504.
+    pub fn resolve(&mut self) -> bool {
+        let is_new = self.lane.has_limit();
+        let is_answered_for = self.lane.resolve();
+        if is_new && is_answered_for {
+            let Request { head, reply, .. } = &mut *self.request;
+            // Whatever the application said since, this is what the client got.
+            reply.begin(head.kind, head.version, false);
+            let _ = reply.status(b"504 Gateway Timeout");
+        }
+        is_answered_for
     }
 
     /// Microseconds since the request's first byte, for the access log.
@@ -215,17 +221,10 @@ impl Exchange {
         self.request.times.call
     }
 
-    /// What the outbox may hold.
-    #[inline]
-    pub(crate) fn bound(&mut self, config: &Config) {
-        self.lane.output_mut().bound(config.response_buffer_size);
-    }
-
     /// Sends a piece of the body, and the head before the first one.
     ///
     /// `keep` is called if the bytes must outlive this call; it gives an owner of the same bytes.
     pub(crate) fn write(&mut self, inputs: &HeadInputs<'_>, piece: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
-        self.lane.output_mut().may_hold(false);
         let request = &mut *self.request;
         request.out.clear();
         if !request.reply.head_sent() {
@@ -234,7 +233,7 @@ impl Exchange {
         let (count, after) = encoding::piece(&mut request.reply, &mut request.out, piece.len() as u64);
         let piece = &piece[..(count as usize).min(piece.len())];
         request.reply.sends(piece);
-        self.lane.output_mut().send_piece(&mut request.out, piece, after, keep)
+        self.lane.send_piece(&mut request.out, piece, after, keep)
     }
 
     /// Sends a piece that is all the rest of the body, and ends the reply with it.
@@ -250,10 +249,8 @@ impl Exchange {
         tail.extend_from_slice(after);
         let end = encoding::end(&mut request.reply, &mut tail);
         let piece = &piece[..(count as usize).min(piece.len())];
-        if !self.lane.output_mut().hold_back([&request.out, piece, &tail]) {
-            self.lane.output_mut().send(&mut request.out, piece, &tail, keep);
-        }
-        self.lane.output_mut().conclude(end == End::Reuse);
+        self.lane.send_last(&mut request.out, piece, &tail, keep);
+        self.lane.set_reuse(end == End::Reuse);
         end
     }
 
@@ -263,13 +260,13 @@ impl Exchange {
         request.out.clear();
         let end = encoding::end(&mut request.reply, &mut request.out);
         self.send_out();
-        self.lane.output_mut().conclude(end == End::Reuse);
+        self.lane.set_reuse(end == End::Reuse);
         end
     }
 
     /// The answer must not be held back, to be sent with others.
     pub fn send_at_once(&mut self) {
-        self.lane.output_mut().may_hold(false);
+        self.lane.may_hold(false);
     }
 
     /// The application failed, for the scoreboard.
@@ -284,7 +281,7 @@ impl Exchange {
 
     /// What became of the request, for the access log.
     pub fn outcome(&self) -> Outcome {
-        match (self.lane.output().link().loss(), self.timing.refused) {
+        match (self.lane.link().loss(), self.timing.refused) {
             (Some(Loss::AnsweredFor), _) => Outcome::Late,
             _ if self.timing.end == AppEnd::Late => Outcome::Late,
             (_, Some(kind)) => Outcome::Refused(kind),
@@ -317,7 +314,7 @@ impl Exchange {
         let sent = responder.write_page(&mut request.out, status, message, fields).body;
         request.reply.replaced(sent);
         self.send_out();
-        self.lane.output_mut().set_last();
+        self.lane.set_last();
     }
 
     /// The server's own page if nothing was sent yet; the connection is closed in either case.
@@ -333,8 +330,7 @@ impl Exchange {
     pub fn abort(&mut self) {
         self.request.out.clear();
         self.send_out();
-        self.lane.output_mut().close_cork();
-        self.lane.output_mut().set_last();
+        self.lane.set_last();
     }
 
     /// Sends `length` bytes of a file from `offset` as one piece of the body.
@@ -345,7 +341,7 @@ impl Exchange {
             encoding::head(&mut request.reply, &mut request.out, inputs);
         }
         let (count, after) = encoding::piece(&mut request.reply, &mut request.out, length);
-        self.lane.output_mut().send_file(&request.out, (file, offset, count), after)
+        self.lane.send_file(&request.out, (file, offset, count), after)
     }
 
     /// The same for the last piece, by a thread that has other requests to look after: a small part that the page cache has
@@ -357,13 +353,13 @@ impl Exchange {
             encoding::head(&mut request.reply, &mut request.out, inputs);
         }
         let (count, after) = encoding::piece(&mut request.reply, &mut request.out, length);
-        let output = self.lane.output_mut();
+        let lane = &mut self.lane;
         match files::cached_part(&file, offset, count) {
             Some(bytes) => {
                 let keep = || Box::new(bytes.clone()) as SharedBytes;
-                output.send(&mut request.out, &bytes, after, keep)
+                lane.send(&mut request.out, &bytes, after, keep)
             }
-            None => output.leave_file(&request.out, (file, offset, count), after),
+            None => lane.leave_file(&request.out, (file, offset, count), after),
         }
     }
 
@@ -377,42 +373,32 @@ impl Exchange {
         request.out.clear();
         encoding::interim(&request.reply, &mut request.out, status, fields)?;
         let sent = self.send_out();
-        if !self.request.reply.head_sent() {
-            self.lane.output().reopen_claim();
+        if !self.request.reply.head_sent() && self.lane.has_limit() {
+            self.expect_late_answer();
         }
         Ok(sent)
     }
 
     /// Sends `request.out`.
     pub(crate) fn send_out(&mut self) -> Sent {
-        self.lane.output_mut().send(&mut self.request.out, b"", b"", || Box::new(Vec::new()))
-    }
-
-    /// The head is out and there is no cork yet: another piece makes the reply a stream.
-    #[inline]
-    pub(crate) fn wants_cork(&self) -> bool {
-        !self.lane.output().has_cork() && self.request.reply.head_sent()
-    }
-
-    pub(crate) fn open_cork(&mut self, cork: &Arc<Cork>) {
-        self.lane.output_mut().open_cork(cork);
+        self.lane.send(&mut self.request.out, b"", b"", || Box::new(Vec::new()))
     }
 
     /// The client has not taken all of a reply that is complete; it was not held back for others either.
     #[inline]
     pub fn has_rest(&self) -> bool {
-        self.lane.output().has_rest()
+        self.lane.has_rest()
     }
 
     /// The file of a response whose client has caught up. To be dropped without the GIL: closing a long file takes its time.
     #[inline]
     pub fn take_idle_file(&mut self) -> Option<Box<Overflow>> {
-        self.lane.output_mut().take_idle_file()
+        self.lane.take_idle_file()
     }
 
     /// Owners of bytes that are sent or on disk, to be dropped by a thread that holds the GIL.
     pub fn take_spent(&mut self) -> Vec<SharedBytes> {
-        self.lane.output_mut().take_spent()
+        self.lane.take_spent()
     }
 }
 

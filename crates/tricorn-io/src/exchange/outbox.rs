@@ -174,7 +174,7 @@ impl Outbox {
     }
 
     /// Sends as much as the kernel takes. Owners of shared bytes that are done with go to `spent`.
-    pub fn flush(&mut self, stream: &mut Stream, spent: &mut Vec<SharedBytes>) -> Flush {
+    pub fn flush(&mut self, stream: &Stream, spent: &mut Vec<SharedBytes>) -> Flush {
         if self.leaves_files {
             return self.flush_memory(stream, spent, usize::MAX).unwrap_or(Flush::Blocked);
         }
@@ -187,7 +187,7 @@ impl Outbox {
 
     /// The same until about `most` bytes were sent, which is `None`: more can be sent. A client that reads as fast as we send
     /// would otherwise keep the thread for as long as there is something.
-    pub fn flush_some(&mut self, stream: &mut Stream, spent: &mut Vec<SharedBytes>, most: usize) -> Option<Flush> {
+    pub fn flush_some(&mut self, stream: &Stream, spent: &mut Vec<SharedBytes>, most: usize) -> Option<Flush> {
         let flush = self.send_some(stream, spent, most);
         self.recount();
         flush
@@ -200,7 +200,7 @@ impl Outbox {
     }
 
     /// As [`Outbox::flush_some`] until a file is next, which is `None` as well.
-    pub fn flush_memory(&mut self, stream: &mut Stream, spent: &mut Vec<SharedBytes>, most: usize) -> Option<Flush> {
+    pub fn flush_memory(&mut self, stream: &Stream, spent: &mut Vec<SharedBytes>, most: usize) -> Option<Flush> {
         let end = self.sent.saturating_add(most as u64);
         loop {
             let room = end.saturating_sub(self.sent);
@@ -217,7 +217,7 @@ impl Outbox {
         }
     }
 
-    fn send_some(&mut self, stream: &mut Stream, spent: &mut Vec<SharedBytes>, most: usize) -> Option<Flush> {
+    fn send_some(&mut self, stream: &Stream, spent: &mut Vec<SharedBytes>, most: usize) -> Option<Flush> {
         let end = self.sent.saturating_add(most as u64);
         while !self.segments.is_empty() {
             let room = end.saturating_sub(self.sent);
@@ -253,7 +253,7 @@ impl Outbox {
     }
 
     /// One system call for leading segments in memory: as many as fit one call and make up to `room` bytes.
-    fn send_memory(&self, stream: &mut Stream, mut room: usize) -> io::Result<usize> {
+    fn send_memory(&self, stream: &Stream, mut room: usize) -> io::Result<usize> {
         const MOST: usize = 16;
         let mut slices = [IoSlice::new(&[]); MOST];
         let mut count = 0;
@@ -300,7 +300,7 @@ fn step(at: &mut usize, end: usize, count: usize) -> (bool, usize) {
 /// Most bytes per `sendfile`, so that one client cannot hold a thread in the kernel.
 const FILE_PIECE: u64 = 1 << 20;
 
-fn send_stored(stream: &mut Stream, overflow: &mut Overflow, left: &mut u64, most: u64) -> io::Result<usize> {
+fn send_stored(stream: &Stream, overflow: &mut Overflow, left: &mut u64, most: u64) -> io::Result<usize> {
     let (file, sent) = overflow.unsent();
     stream.send_file(file, sent, left, most)
 }

@@ -1,557 +1,524 @@
-//! All that moves bytes to the client of one exchange.
+//! The output of a connection: its stream, what the socket has not taken, and whose turn it is to send (`turn.rs`).
 //!
 //! ```text
-//!   send ──▶ stream: what the socket takes at once
-//!     │ the rest
-//!     ▼
-//!   outbox ──flush──▶ stream          between two pieces of a stream it lies in the cork (`corked.rs`)
+//!   Output (the owner's: the reactor, or the exchange's lane) ──┐
+//!   Watched (the monitor's: streams, late answers) ─────────────┼──▶ stream, and under one lock: turn, outbox, counters
+//!   Loan (the sender's thread: the outbox, taken out) ──────────┘
 //! ```
 //!
-//! Before the first byte the claim is asked (`claim.rs`): the monitor may have answered. After a loss (`link.rs`)
-//! everything is dropped.
-use super::claim::HeldClaim;
-use super::cork::Cork;
-use super::corked::Corked;
-use super::link::{Link, Loss};
+//! There is one [`Output`] of a connection. It moves with the right to answer, as the connection's right to be read does: the reactor
+//! has it between two requests, and the exchange during one. Besides it only a loan keeps the socket open for
+//! longer than a call of send(2). The lock is held for calls that do not wait for the client; an owner may wait for a disk under it. So the monitor never
+//! waits for it.
 use super::outbox::{Flush, Outbox, SharedBytes};
-use super::overflow::{self, Overflow, Store, Unstored};
-use super::patience::Patience;
+use super::overflow::{Held, Overflow, Store, Unstored};
+use super::turn::{Asked, Turn};
 use crate::stream::Stream;
-use crate::tls::Facts;
-use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::io::{Errno, IoSlice};
-use std::sync::Arc;
+use rustix::fd::BorrowedFd;
+use sending::{Rest, Sending, Shared};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-mod first_byte;
+mod loan;
+mod sending;
+mod watched;
 
-/// What became of bytes given to an exchange.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sent {
-    /// With the kernel, or queued below the mark: go on.
-    Accepted,
-    /// The client is too far behind: call [`Engine::make_room`](crate::Engine::make_room) before the next piece.
-    OverMark,
-    /// The client reads no more.
-    Gone,
-}
+pub use loan::Loan;
+pub use sending::{FULL, Piece, Progress, When};
+pub use watched::{LateAnswer, Watched};
 
-/// Larger pieces are sent from where they are, others copied behind the head.
-const COPY: usize = 16 * 1024;
+/// The owner's handle. It is dropped when the connection is closed.
+pub struct Output(Arc<Shared>);
 
-/// The sending side of an exchange: nothing else writes to its client.
-///
-/// Its module sees three fields, to take an exchange apart in place: a copy of the output would cost every request.
-pub struct Output {
-    /// With `request_timeout`: whether the reply is still ours. Dropped before the stream.
-    claim: Option<HeldClaim>,
-    /// Dropped before the stream, too, which it has lent.
-    corked: Corked,
-    pub(super) stream: Stream,
-    link: Link,
-    pub(super) outbox: Outbox,
-    /// Bytes in the outbox beyond which the application waits.
-    mark: usize,
-    /// How the client takes what was put on disk.
-    behind: Option<Patience>,
-    /// A file of which the client has taken all, to be closed.
-    idle_file: Option<Box<Overflow>>,
-    /// Owners of bytes that are sent or on disk.
-    pub(super) spent: Vec<SharedBytes>,
-    /// Bytes sent at once; those that had to wait are counted by the outbox.
-    sent: u64,
-    /// A whole answer may be held back and sent with others (`Reactor::send_held`); afterwards, whether it was.
-    hold: bool,
+/// The end of an exchange, as its connection sees it.
+#[derive(Default)]
+pub struct Concluded {
+    /// Bytes of the reply that are with the kernel.
+    pub sent: u64,
+    /// The client has not taken all of it.
+    pub waits: bool,
+    /// That waits for other answers, and not for the client.
+    pub is_held: bool,
+    /// To be closed without the GIL.
+    pub file: Option<Box<Overflow>>,
 }
 
 impl Output {
-    #[inline]
     pub fn new(stream: Stream) -> Output {
-        Output {
-            claim: None,
-            corked: Corked::default(),
-            stream,
-            link: Link::default(),
-            outbox: Outbox::default(),
-            mark: usize::MAX,
-            behind: None,
-            idle_file: None,
-            spent: Vec::new(),
-            sent: 0,
-            hold: false,
-        }
+        Output(Arc::new(Shared { stream, sending: Mutex::default() }))
     }
 
     /// The connection, to be read from.
-    pub fn stream(&mut self) -> &mut Stream {
-        &mut self.stream
-    }
-
-    /// What is known of the session, if the client speaks TLS.
-    pub fn facts(&self) -> Option<&Arc<Facts>> {
-        self.stream.facts()
+    #[inline]
+    pub fn stream(&self) -> &Stream {
+        &self.0.stream
     }
 
     /// For pollers, and for what may only look.
     #[inline]
     pub fn socket(&self) -> BorrowedFd<'_> {
-        self.stream.socket()
+        self.0.stream.socket()
     }
 
-    /// From now on this speaks to another stream. The one of before, and what its client has not taken; `None`: a part of that is a
-    /// file's, and all stays as it is.
-    #[cold]
-    pub fn redirect(&mut self, other: Stream) -> Option<(Stream, Outbox)> {
-        self.close_cork();
-        if self.outbox.has_file() {
-            return None;
-        }
-        self.sent += self.outbox.sent();
-        let stream = std::mem::replace(&mut self.stream, other);
-        Some((stream, std::mem::take(&mut self.outbox)))
+    /// For the monitor.
+    pub fn watched(&self) -> Watched {
+        Watched(Arc::downgrade(&self.0))
     }
 
-    /// Bytes of the client that have come and were not read.
-    pub fn unread(&self) -> u64 {
-        self.stream.unread()
+    #[inline]
+    fn sending(&self) -> MutexGuard<'_, Sending> {
+        self.0.sending()
     }
 }
 
 /// Sending.
 impl Output {
-    /// Sends `out`, `piece` and `after`, in one system call where possible. `out` is scratch: small pieces are copied to it.
-    ///
-    /// `keep` is called if the bytes of the piece must outlive this call; it gives an owner of the same bytes.
     #[inline]
-    pub fn send(&mut self, out: &mut Vec<u8>, piece: &[u8], after: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
-        if piece.len() > COPY {
-            return self.send_apart(out, piece, after, keep);
+    pub fn send<K: FnOnce() -> SharedBytes>(&mut self, piece: Piece<'_, K>, when: When) -> Progress {
+        let stream = &self.0.stream;
+        let sending = &mut *self.sending();
+        if !sending.turn.begin() {
+            return Progress::Gone;
         }
-        if let Some(lost) = self.begin() {
-            return lost;
+        match (piece, when) {
+            (Piece::Bytes { head, body, tail, .. }, When::Together) if sending.may_hold(body) => {
+                sending.rest().outbox.push_all([head, body, tail]);
+                sending.turn = Turn::Held;
+                Progress::Held
+            }
+            (Piece::Bytes { head, body, tail, .. }, When::Streaming { gather: true, mark }) => {
+                let outbox = &mut sending.rest().outbox;
+                outbox.push_all([head, body, tail]);
+                if outbox.in_memory() < FULL {
+                    return Progress::Left { is_news: sending.turn.leave() };
+                }
+                let progress = sending.flush(stream);
+                sending.leave(progress, mark)
+            }
+            (piece, When::Streaming { mark, .. }) => {
+                sending.note_idle_file();
+                let progress = sending.send(stream, piece);
+                sending.leave(progress, mark)
+            }
+            (piece, _) => sending.send(stream, piece),
         }
-        out.extend_from_slice(piece);
-        out.extend_from_slice(after);
-        let mut done = 0;
-        if self.outbox.is_empty() {
-            if out.is_empty() {
-                return Sent::Accepted;
-            }
-            match self.stream.send(out) {
-                Ok(count) => done = count,
-                Err(Errno::AGAIN) => {}
-                Err(_) => return self.lose(Loss::Gone),
-            }
-            self.sent += done as u64;
-            if done == out.len() {
-                return Sent::Accepted;
-            }
-        }
-        self.queue_rest(done, out, None, keep)
     }
 
-    /// The same without a copy of the piece, whatever its size.
-    pub fn send_apart(&mut self, first: &[u8], piece: &[u8], after: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
-        if let Some(lost) = self.begin() {
-            return lost;
-        }
-        let mut done = 0;
-        if self.outbox.is_empty() {
-            let slices = [IoSlice::new(first), IoSlice::new(piece), IoSlice::new(after)];
-            match self.stream.send_slices(&slices[..if after.is_empty() { 2 } else { 3 }]) {
-                Ok(count) => done = count,
-                Err(Errno::AGAIN) => {}
-                Err(_) => return self.lose(Loss::Gone),
-            }
-            self.sent += done as u64;
-            if done == first.len() + piece.len() + after.len() {
-                return Sent::Accepted;
-            }
-        }
-        self.queue_rest(done, first, Some((piece, after)), keep)
-    }
-
-    /// Sends a piece of which more are to come. One that comes right after another is gathered in the cork.
-    #[inline]
-    pub fn send_piece(
-        &mut self,
-        out: &mut Vec<u8>,
-        piece: &[u8],
-        after: &[u8],
-        keep: impl FnOnce() -> SharedBytes,
-    ) -> Sent {
-        self.uncork();
-        if self.outbox.has_idle_file() {
-            self.idle_file = self.outbox.take_overflow();
-        }
-        let sent = if self.corked.is_rapid(piece) {
-            self.gather([out, piece, after])
-        } else {
-            self.send(out, piece, after, keep)
-        };
-        if sent == Sent::Accepted {
-            self.recork();
-        }
-        sent
-    }
-
-    /// Sends `count` bytes of a file from `offset`, between other bytes.
-    pub fn send_file(&mut self, out: &[u8], (file, offset, count): (OwnedFd, u64, u64), after: &[u8]) -> Sent {
-        if let Some(lost) = self.begin() {
-            return lost;
-        }
-        self.outbox.push(out);
-        self.outbox.push_file(file, offset, count);
-        self.outbox.push(after);
-        self.hold = false;
-        self.flush()
-    }
-
-    /// The same for the last of a body, of which only what lies in memory is sent: the disk is not waited for, nor does a
-    /// client that reads as fast as we send keep the thread.
-    pub fn leave_file(&mut self, out: &[u8], file: (OwnedFd, u64, u64), after: &[u8]) -> Sent {
-        self.outbox.leave_files();
-        self.send_file(out, file, after)
+    /// Sends a response of the server's own, where nothing waits. How many bytes of it are with the kernel.
+    pub fn reply(&mut self, bytes: &[u8]) -> (u64, Progress) {
+        let sending = &mut *self.sending();
+        let keep = || Box::new(bytes.to_vec()) as SharedBytes;
+        let piece = Piece::Bytes { head: &mut Vec::new(), body: bytes, tail: b"", keep };
+        let progress = sending.send(&self.0.stream, piece);
+        let sent = sending.total_sent();
+        sending.sent = 0;
+        (sent, progress)
     }
 
     /// Sends what fits, and nothing if something waits already: for interim responses that may be left out.
     pub fn send_optional(&mut self, bytes: &[u8]) {
-        if self.outbox.is_empty() {
-            self.sent += self.stream.send_once(bytes) as u64;
+        let mut sending = self.sending();
+        if sending.is_clear() {
+            sending.sent += self.0.stream.send_once(bytes) as u64;
         }
     }
 
-    /// Leaves bytes in the outbox until [`Output::flush`].
+    /// Leaves bytes in the outbox until the owner flushes it.
     pub fn queue(&mut self, bytes: &[u8]) {
-        self.outbox.push(bytes);
+        self.sending().rest().outbox.push(bytes);
+    }
+
+    /// From now on only what lies in memory is sent by the owner: files are for the sender's thread.
+    pub fn leave_files(&mut self) {
+        self.sending().rest().outbox.leave_files();
     }
 
     /// Sends what waits, as far as the socket takes it.
-    pub fn flush(&mut self) -> Sent {
-        match self.outbox.flush(&mut self.stream, &mut self.spent) {
-            Flush::Empty => Sent::Accepted,
-            Flush::Blocked if self.outbox.in_memory() > self.mark => Sent::OverMark,
-            Flush::Blocked => Sent::Accepted,
-            Flush::Gone | Flush::Truncated => self.lose(Loss::Gone),
-        }
+    pub fn flush(&mut self) -> Progress {
+        self.sending().flush(&self.0.stream)
     }
 
-    /// Before anything is sent: what is told instead, where that is of no use or not ours to do.
-    #[inline]
-    fn begin(&mut self) -> Option<Sent> {
-        if self.link.is_lost() {
-            return Some(Sent::Gone);
-        }
-        if !self.may_write() {
-            return Some(self.lose(Loss::Gone));
-        }
-        self.uncork();
-        None
+    /// The same for a producer that goes on when no more than `level` bytes wait in memory: these are left to the monitor. With the
+    /// bytes sent so far that had to wait.
+    pub fn flush_to(&mut self, level: usize) -> (Progress, u64) {
+        let sending = &mut *self.sending();
+        let progress = sending.flush(&self.0.stream);
+        (sending.leave(progress, level), sending.queued_sent())
     }
 
-    /// Queues what a send did not take: the first bytes as a copy, the piece by reference, what follows it.
+    /// Leaves what waits to the monitor, whatever it is. Whether that is to be told.
+    pub fn leave(&mut self) -> bool {
+        let sending = &mut *self.sending();
+        !sending.is_clear() && sending.turn.leave()
+    }
+
+    /// Nothing more is sent of what waits.
     #[cold]
-    fn queue_rest(
-        &mut self,
-        done: usize,
-        first: &[u8],
-        apart: Option<(&[u8], &[u8])>,
-        keep: impl FnOnce() -> SharedBytes,
-    ) -> Sent {
-        self.outbox.push(&first[done.min(first.len())..]);
-        if let Some((piece, after)) = apart {
-            let at = done.saturating_sub(first.len());
-            if at < piece.len() {
-                self.outbox.push_shared(keep(), at, piece.len());
-            }
-            self.outbox.push(&after[at.saturating_sub(piece.len())..]);
+    pub fn clear(&mut self) {
+        if let Some(rest) = &mut self.sending().rest {
+            rest.outbox.clear(&mut rest.spent);
         }
-        self.flush()
-    }
-
-    /// Queues a piece, and sends all that waits if it is enough.
-    fn gather(&mut self, parts: [&[u8]; 3]) -> Sent {
-        self.outbox.push_all(parts);
-        if self.outbox.in_memory() >= super::cork::FULL { self.flush() } else { Sent::Accepted }
     }
 }
 
-/// The end of a reply, and of the connection.
-impl Output {
-    /// A whole answer may be held back.
-    #[inline]
-    pub fn may_hold(&mut self, may: bool) {
-        self.hold = may;
-    }
-
-    /// Leaves a whole answer in the outbox, if that may be. Else it is to be sent.
-    #[inline]
-    pub fn hold_back(&mut self, parts: [&[u8]; 3]) -> bool {
-        let [_, piece, _] = parts;
-        self.hold =
-            self.hold && piece.len() <= COPY && self.outbox.is_empty() && !self.corked.is_open() && self.may_write();
-        if self.hold {
-            self.outbox.push_all(parts);
-        }
-        self.hold
-    }
-
-    /// The reply has its end. `reuse`: the next one may follow.
-    #[inline]
-    pub fn conclude(&mut self, reuse: bool) {
-        self.hold &= !self.outbox.is_empty() && !self.corked.is_open();
-        self.close_cork();
-        self.link.set_reuse(reuse);
-    }
-
-    /// The connection ends with what was given so far.
-    pub fn set_last(&mut self) {
-        self.link.set_reuse(false);
-    }
-
-    #[inline]
-    pub fn link(&self) -> Link {
-        self.link
-    }
-
-    pub fn link_mut(&mut self) -> &mut Link {
-        &mut self.link
-    }
-
-    /// What is written from now on is dropped, as is what waits.
-    #[cold]
-    pub fn lose(&mut self, why: Loss) -> Sent {
-        self.close_cork();
-        self.link.lose(why);
-        self.outbox.clear(&mut self.spent);
-        Sent::Gone
-    }
-
-    /// Owners of bytes that are sent or on disk. To be dropped by a thread that holds the GIL.
-    pub fn take_spent(&mut self) -> Vec<SharedBytes> {
-        std::mem::take(&mut self.spent)
-    }
-}
-
-/// The cork of a reply that comes in many pieces.
+/// What waits.
 impl Output {
     #[inline]
-    pub fn has_cork(&self) -> bool {
-        self.corked.is_open()
-    }
-
-    pub fn open_cork(&mut self, cork: &Arc<Cork>) {
-        self.corked.open(cork, &self.stream);
-        self.recork();
-    }
-
-    /// Whether the monitor is to be told that bytes wait in the cork, once.
-    #[inline]
-    pub fn take_cork_news(&mut self) -> bool {
-        self.corked.take_news()
-    }
-
-    /// When the last piece came of which more were to come.
-    #[inline]
-    pub fn last_piece(&self) -> u64 {
-        self.corked.last_piece()
-    }
-
-    /// Leaves what waits to the monitor, until the next piece comes.
-    #[inline]
-    pub fn recork(&mut self) {
-        self.corked.put(&mut self.outbox);
-    }
-
-    /// Takes back what was left to the monitor.
-    #[inline]
-    pub fn uncork(&mut self) {
-        self.corked.take(&mut self.outbox, &mut self.spent);
-    }
-
-    #[inline]
-    pub fn close_cork(&mut self) {
-        self.corked.close(&mut self.outbox, &mut self.spent);
-    }
-}
-
-/// What the client has not taken.
-impl Output {
-    /// What the outbox may hold.
-    #[inline]
-    pub fn bound(&mut self, mark: usize) {
-        self.mark = mark;
-    }
-
-    /// The application goes on when no more bytes than this are left.
-    #[inline]
-    pub fn low(&self) -> usize {
-        self.mark / 4
-    }
-
-    /// Whether the client has not taken all that was written.
-    #[inline]
-    pub fn is_behind(&self) -> bool {
-        !self.outbox.is_empty()
-    }
-
-    /// The same of a complete reply that was not held back.
-    #[inline]
-    pub fn has_rest(&self) -> bool {
-        !self.outbox.is_empty() && !self.hold
-    }
-
-    /// Whether the rest waits for other answers, and not for the client.
-    #[inline]
-    pub fn is_held_back(&self) -> bool {
-        self.hold
+    pub fn is_clear(&self) -> bool {
+        self.sending().is_clear()
     }
 
     /// Bytes that wait in memory.
-    #[inline]
     pub fn in_memory(&self) -> usize {
-        self.outbox.in_memory()
+        self.sending().rest.as_ref().map_or(0, |rest| rest.outbox.in_memory())
     }
 
     /// Bytes that wait on disk.
     pub fn in_file(&self) -> u64 {
-        self.outbox.in_file()
+        self.sending().rest.as_ref().map_or(0, |rest| rest.outbox.in_file())
     }
 
-    /// Bytes sent that had to wait.
-    pub fn queued_sent(&self) -> u64 {
-        self.outbox.sent()
+    /// Whether a descriptor is held for what waits.
+    pub fn has_file(&self) -> bool {
+        self.sending().rest.as_ref().is_some_and(|rest| rest.outbox.has_file())
     }
 
-    /// All bytes sent.
-    #[inline]
+    /// Bytes of this reply that are with the kernel.
     pub fn sent(&self) -> u64 {
-        self.sent + self.outbox.sent()
+        self.sending().total_sent()
+    }
+
+    /// Those of them that had to wait.
+    pub fn queued_sent(&self) -> u64 {
+        self.sending().queued_sent()
+    }
+
+    /// Those of the latter that the client has acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        match self.queued_sent() {
+            0 => 0,
+            sent => sent.saturating_sub(self.0.stream.unacknowledged()),
+        }
     }
 
     /// Counts what waits in memory, from now on, for all responses.
-    pub fn share(&mut self, held: &Arc<overflow::Held>) {
-        self.outbox.share(held);
+    pub fn share(&mut self, held: &Arc<Held>) {
+        self.sending().rest().outbox.share(held);
     }
 
-    /// The client is over the mark. One that has taken too little since its file was begun has not won time by each piece
-    /// that was put there.
-    pub fn patience_since_file(&mut self) -> Option<Patience> {
-        self.behind.take().filter(|_| self.outbox.in_file() > 0)
+    /// Puts on disk what waits in memory, the first `keep` bytes excepted.
+    pub fn store(&mut self, store: &Store<'_>, keep: usize) -> Result<(), Unstored> {
+        let mut sending = self.sending();
+        let Rest { outbox, spent, .. } = &mut **sending.rest();
+        outbox.store(store, keep, spent)
     }
 
-    /// Puts on disk what waits in memory, its first bytes excepted.
-    pub fn store(&mut self, store: &Store<'_>) -> Result<(), Unstored> {
-        let keep = self.low();
-        self.outbox.store(store, keep, &mut self.spent)
-    }
-
-    /// The application goes on, since what was too much is on disk.
-    pub fn goes_on(&mut self, patience: Patience) {
-        self.behind = Some(patience);
-        self.recork();
+    /// Owners of bytes that are sent or on disk. To be dropped by a thread that holds the GIL.
+    pub fn take_spent(&mut self) -> Vec<SharedBytes> {
+        self.sending().rest.as_mut().map_or_else(Vec::new, |rest| std::mem::take(&mut rest.spent))
     }
 
     /// The file of a response whose client has caught up. To be dropped without the GIL: closing a long file takes its time.
-    #[inline]
     pub fn take_idle_file(&mut self) -> Option<Box<Overflow>> {
-        self.idle_file.take()
+        self.sending().rest.as_mut()?.idle_file.take()
+    }
+}
+
+/// The monitor's answer to a request that is too late.
+impl Output {
+    /// From now on, and until the owner sends something, the monitor may answer. Nothing waits here.
+    pub fn expect(&mut self, asked: Asked) {
+        let mut sending = self.sending();
+        if sending.is_clear() {
+            sending.turn.expect(asked);
+        }
+    }
+
+    /// Only the owner answers from now on; false if the monitor has.
+    #[inline]
+    pub fn begin(&mut self) -> bool {
+        self.sending().turn.begin()
+    }
+}
+
+/// From one owner to another.
+impl Output {
+    /// An exchange ends, and the reactor sends what waits.
+    #[inline]
+    pub fn conclude(&mut self, spent: &mut Vec<SharedBytes>) -> Concluded {
+        let sending = &mut *self.sending();
+        let is_held = sending.turn.restart() == Turn::Held;
+        let sent = sending.total_sent();
+        sending.sent = 0;
+        let Some(rest) = &mut sending.rest else { return Concluded { sent, ..Concluded::default() } };
+        spent.append(&mut rest.spent);
+        if !rest.outbox.is_empty() {
+            return Concluded { sent, waits: true, is_held, file: rest.idle_file.take() };
+        }
+        let file = rest.outbox.take_overflow().or(rest.idle_file.take());
+        sending.rest = None;
+        Concluded { sent, file, ..Concluded::default() }
+    }
+
+    /// Takes out what waits. Owners of bytes that are sent go to `spent`.
+    pub fn take_outbox(&mut self, spent: &mut Vec<SharedBytes>) -> Outbox {
+        let mut sending = self.sending();
+        sending.turn.restart();
+        let Some(mut rest) = sending.rest.take() else { return Outbox::default() };
+        spent.append(&mut rest.spent);
+        rest.outbox
+    }
+
+    /// Goes on with the reply that was begun there, as far as that is counted.
+    pub fn follow(&mut self, before: &Output) {
+        self.sending().sent = before.sent();
+    }
+
+    /// Puts in what is to be sent. Nothing waits here.
+    pub fn put_outbox(&mut self, outbox: Outbox) {
+        self.sending().rest().outbox = outbox;
+    }
+}
+
+/// For the reactor, between two exchanges.
+impl Output {
+    /// Sends about `most` bytes of what waits in memory; `None`: more can be sent, or a file is next. With the bytes sent.
+    pub fn flush_some(&mut self, most: usize, spent: &mut Vec<SharedBytes>) -> (Option<Flush>, u64) {
+        self.send_some(spent, |outbox, stream, spent| outbox.flush_memory(stream, spent, most))
+    }
+
+    /// The same of what waits in files: the disk is waited for.
+    pub fn flush_file(&mut self, most: usize, spent: &mut Vec<SharedBytes>) -> (Option<Flush>, u64) {
+        self.send_some(spent, |outbox, stream, spent| outbox.flush_some(stream, spent, most))
+    }
+
+    fn send_some(
+        &mut self,
+        spent: &mut Vec<SharedBytes>,
+        send: impl FnOnce(&mut Outbox, &Stream, &mut Vec<SharedBytes>) -> Option<Flush>,
+    ) -> (Option<Flush>, u64) {
+        let mut sending = self.sending();
+        let Some(rest) = &mut sending.rest else { return (Some(Flush::Empty), 0) };
+        let before = rest.outbox.sent();
+        let flush = send(&mut rest.outbox, &self.0.stream, spent);
+        (flush, rest.outbox.sent() - before)
+    }
+
+    /// What is sent next lies in a file.
+    pub fn begins_with_file(&self) -> bool {
+        self.sending().rest.as_ref().is_some_and(|rest| rest.outbox.begins_with_file())
+    }
+
+    /// Something happens to the connection. Whether what waits is lent: its return will tell.
+    #[inline]
+    pub fn note_event(&mut self) -> bool {
+        self.sending().turn.note_event()
+    }
+
+    pub fn is_lent(&self) -> bool {
+        matches!(self.sending().turn, Turn::Lent { .. })
+    }
+
+    /// Lends what waits to the thread that sends files. Until that is back nothing is sent here.
+    pub fn lend(&mut self) -> Loan {
+        let mut sending = self.sending();
+        sending.turn.lend();
+        let rest = sending.rest.take().unwrap_or_default();
+        Loan { shared: self.0.clone(), rest, sent: 0, flush: None }
+    }
+
+    /// What was lent is back. Whether something happened to the connection meanwhile.
+    pub fn give_back(&mut self, loan: Loan) -> bool {
+        let mut sending = self.sending();
+        sending.rest = Some(loan.rest);
+        sending.turn.give_back()
+    }
+}
+
+impl Drop for Output {
+    /// Nothing more is sent, and what owners gave is dropped by this thread, and not by the monitor's.
+    fn drop(&mut self) {
+        let rest = {
+            let mut sending = self.sending();
+            sending.turn.restart();
+            sending.rest.take()
+        };
+        drop(rest);
+    }
+}
+
+impl std::fmt::Debug for Output {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Output({:?})", self.0.stream)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exchange::claim::Claim;
-    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+    use crate::exchange::responder::late_page;
+    use rustix::io;
+    use std::cell::Cell;
     use std::io::Read;
     use std::os::unix::net::UnixStream;
     use tricorn_proto::message::Method;
 
     fn pair() -> (Output, UnixStream) {
-        let (a, b) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).expect("sockets");
-        let peer = UnixStream::from(b);
-        peer.set_nonblocking(false).expect("socket");
-        (Output::new(Stream::new(a)), peer)
+        let (ours, theirs) = UnixStream::pair().expect("sockets");
+        ours.set_nonblocking(true).expect("a socket");
+        (Output::new(Stream::new(ours.into())), theirs)
     }
 
-    fn none() -> SharedBytes {
-        Box::new(Vec::new())
+    fn unwatched(_: BorrowedFd<'_>) -> io::Result<()> {
+        panic!("there is room")
+    }
+
+    /// Gives bytes that are gathered. Whether the monitor is to be told.
+    fn gather(output: &mut Output, bytes: &[u8]) -> bool {
+        let keep = || Box::new(bytes.to_vec()) as SharedBytes;
+        let piece = Piece::Bytes { head: &mut Vec::new(), body: bytes, tail: b"", keep };
+        match output.send(piece, When::Streaming { gather: true, mark: usize::MAX }) {
+            Progress::Left { is_news } => is_news,
+            progress => panic!("{progress:?}"),
+        }
     }
 
     #[test]
-    fn what_does_not_fit_follows_in_order_however_it_was_given() {
-        let (mut output, mut peer) = pair();
-        let piece: Vec<u8> = (0..2_000_000u32).map(|nr| (nr % 251) as u8).collect();
-        let kept = piece.clone();
-        let reader = std::thread::spawn(move || {
-            let mut got = Vec::new();
-            peer.read_to_end(&mut got).expect("socket");
-            got
-        });
-        output.queue(b"held ");
-        assert_eq!(output.send(&mut b"head ".to_vec(), &piece, b" after", || Box::new(kept)), Sent::Accepted);
-        output.send(&mut b"small".to_vec(), b" piece", b"", none);
-        while output.is_behind() {
-            assert_ne!(output.flush(), Sent::Gone);
-        }
-        let total = output.sent();
+    fn what_is_left_goes_out_with_the_tick_and_only_once() {
+        let (mut output, mut theirs) = pair();
+        let watched = output.watched();
+        let mut outbox = Outbox::default();
+        outbox.push(b"ab");
+        outbox.push_shared(Box::new(b"cd".to_vec()), 0, 2);
+        output.put_outbox(outbox);
+        assert!(!watched.send_left(unwatched) && !output.is_clear(), "it was not left");
+        assert!(output.leave());
+        assert!(watched.send_left(unwatched), "more may follow");
+        assert!(!watched.send_left(unwatched));
+        assert_eq!((output.sent(), output.take_spent().len()), (4, 1));
         drop(output);
-        let got = reader.join().expect("reader");
-        assert_eq!(got.len() as u64, total);
-        assert_eq!(got, [b"held head ".as_slice(), &piece, b" aftersmall piece"].concat());
+        assert!(watched.is_gone() && !watched.send_left(unwatched));
+        let mut got = String::new();
+        theirs.read_to_string(&mut got).expect("a socket");
+        assert_eq!(got, "abcd");
     }
 
     #[test]
-    fn a_client_that_is_behind_is_over_the_mark_and_near_again_at_a_quarter() {
-        let (mut output, _peer) = pair();
-        output.bound(1000);
-        assert_eq!(output.low(), 250);
-        let sent = output.send(&mut Vec::new(), &vec![0; 4 << 20], b"", || Box::new(vec![0; 4 << 20]));
-        assert_eq!(sent, Sent::OverMark);
-        assert!(output.is_behind() && output.has_rest());
+    fn the_rest_of_a_reply_that_is_over_is_the_reactors() {
+        let (mut output, mut theirs) = pair();
+        assert!(gather(&mut output, b"rest"));
+        let watched = output.watched();
+        assert!(output.conclude(&mut Vec::new()).waits);
+        assert!(!watched.send_left(unwatched), "the monitor leaves it alone");
+        assert_eq!(output.flush_some(usize::MAX, &mut Vec::new()), (Some(Flush::Empty), 4));
+        let concluded = output.conclude(&mut Vec::new());
+        assert!(!concluded.waits && gather(&mut output, b"!"), "the next reply begins anew");
+        output.flush();
+        drop(output);
+        let mut got = String::new();
+        theirs.read_to_string(&mut got).expect("a socket");
+        assert_eq!(got, "rest!");
     }
 
     #[test]
-    fn after_a_loss_nothing_is_sent_nor_kept() {
-        let (mut output, peer) = pair();
-        drop(peer);
-        assert_eq!(output.send(&mut b"anybody there?".to_vec(), b"", b"", none), Sent::Gone);
-        output.set_last();
-        assert_eq!((output.link(), output.is_behind()), (Link::Lost(Loss::Gone), false));
-        assert_eq!(output.send_apart(b"and", b" now?", b"", none), Sent::Gone);
-    }
-
-    #[test]
-    fn what_the_monitor_has_answered_gets_no_second_answer() {
-        for bytes in [b"".as_slice(), &[b'x'; 2 * COPY]] {
-            let (mut output, mut peer) = pair();
-            let claim = Arc::new(Claim::default());
-            output.open_claim(&claim, Method::Get);
-            output.may_hold(true);
-            assert!(claim.take(b"late"), "the date");
-            assert!(!output.hold_back([b"whole", b"", b""]), "an answer to be sent later is one, too");
-            assert_eq!(output.send(&mut b"application".to_vec(), bytes, b"", none), Sent::Gone);
-            assert!(output.end_claim() && !output.is_answered_for());
-            output.answered_for(4);
-            assert!(output.is_answered_for());
-            assert_eq!(output.sent(), 4);
-            drop(output);
-            let mut got = String::new();
-            peer.read_to_string(&mut got).expect("socket");
-            assert_eq!(got.as_bytes(), super::super::claim::late_page(b"late", Method::Get, b""));
+    fn a_full_socket_is_watched_until_all_is_sent() {
+        let (mut output, mut theirs) = pair();
+        let watched = output.watched();
+        let length = 1 << 20;
+        output.queue(&vec![b'x'; length]);
+        assert!(output.leave() && !output.leave(), "it is listed");
+        let count = Cell::new(0);
+        let watch = |_: BorrowedFd<'_>| {
+            count.set(count.get() + 1);
+            Ok(())
+        };
+        assert!(watched.send_left(|_| Err(io::Errno::NOMEM)), "it cannot be waited for");
+        assert!(!watched.send_left(watch));
+        assert!(!output.is_clear() && !output.leave(), "the kernel tells of it");
+        let mut got = vec![0; length];
+        let reader = std::thread::spawn(move || theirs.read_exact(&mut got).map(|()| theirs));
+        while !reader.is_finished() {
+            watched.send_left(watch);
         }
+        let _theirs = reader.join().expect("a reader").expect("all of it");
+        assert!(count.get() > 0);
+        while watched.send_left(watch) {}
+        assert!(gather(&mut output, b"more"), "all was sent: it is new again");
+        assert!(watched.send_left(watch));
+        assert!(!gather(&mut output, b"and more"));
+        assert!(watched.send_left(watch) && !watched.send_left(watch));
     }
 
     #[test]
-    fn only_a_small_answer_that_is_whole_is_held_back() {
-        let (mut output, _peer) = pair();
-        assert!(!output.hold_back([b"head", b"", b""]), "not allowed");
-        output.may_hold(true);
-        assert!(!output.hold_back([b"head", &[0; COPY + 1], b""]) && !output.is_behind());
-        output.may_hold(true);
-        assert!(output.hold_back([b"head", b"body", b""]));
-        output.conclude(true);
-        assert!(output.is_held_back() && output.is_behind() && !output.has_rest());
-        assert!(output.link().may_reuse());
+    fn the_monitor_waits_for_no_owner() {
+        let (mut output, _theirs) = pair();
+        output.expect(Asked { method: Method::Get, request_id: Box::default() });
+        let watched = output.watched();
+        let sending = output.sending();
+        assert_eq!((watched.send_left(unwatched), watched.answer_late(b"date")), (true, LateAnswer::Busy));
+        drop(sending);
+        assert_eq!((watched.send_left(unwatched), watched.answer_late(b"date")), (false, LateAnswer::Sent));
+        assert_eq!(watched.answer_late(b"date"), LateAnswer::NotWanted);
+    }
+
+    #[test]
+    fn the_first_answer_is_the_only_one() {
+        let (mut output, mut theirs) = pair();
+        let watched = output.watched();
+        let asked = |id: &[u8]| Asked { method: Method::Head, request_id: id.into() };
+        assert_eq!(watched.answer_late(b"no exchange"), LateAnswer::NotWanted);
+        output.expect(asked(b"another request"));
+        assert!(output.begin());
+        assert_eq!(watched.answer_late(b"begun"), LateAnswer::NotWanted);
+        output.conclude(&mut Vec::new());
+        output.expect(asked(b"id"));
+        assert_eq!(watched.answer_late(b"date"), LateAnswer::Sent);
+        assert!(!output.begin());
+        let page = late_page(b"date", Method::Head, b"id");
+        assert_eq!(output.conclude(&mut Vec::new()).sent, page.len() as u64);
+        assert_eq!(watched.answer_late(b"over"), LateAnswer::NotWanted);
+        let mut got = String::new();
+        theirs.read_to_string(&mut got).expect("our side is closed");
+        assert_eq!(got.as_bytes(), page);
+        assert!(got.contains("\r\nX-Request-ID: id\r\n") && got.ends_with("\r\n\r\n"), "{got}");
+    }
+
+    #[test]
+    fn bytes_that_are_dropped_with_a_connection_do_not_stay_with_the_monitor() {
+        struct Bytes(Arc<[u8; 5]>);
+        impl AsRef<[u8]> for Bytes {
+            fn as_ref(&self) -> &[u8] {
+                &*self.0
+            }
+        }
+        let (mut output, _theirs) = pair();
+        let owner = Arc::new(*b"bytes");
+        let mut outbox = Outbox::default();
+        outbox.push_shared(Box::new(Bytes(owner.clone())), 0, 5);
+        output.put_outbox(outbox);
+        output.leave();
+        let monitors = output.watched().0.upgrade();
+        drop(output);
+        assert!(monitors.is_some() && Arc::strong_count(&owner) == 1, "this thread has dropped them");
+    }
+
+    #[test]
+    fn what_is_lent_is_sent_by_the_loan_only() {
+        let (mut output, mut theirs) = pair();
+        output.queue(b"lent");
+        let mut loan = output.lend();
+        assert!(output.is_lent() && output.note_event());
+        assert_eq!(output.flush_some(usize::MAX, &mut Vec::new()), (Some(Flush::Empty), 0));
+        loan.send(usize::MAX);
+        assert_eq!((loan.sent, loan.flush), (4, Some(Flush::Empty)));
+        assert!(output.give_back(loan), "something happened meanwhile");
+        drop(output);
+        let mut got = String::new();
+        theirs.read_to_string(&mut got).expect("a socket");
+        assert_eq!(got, "lent");
+    }
+
+    #[test]
+    fn an_idle_connection_has_a_small_one() {
+        assert!(size_of::<Shared>() <= 96, "{}", size_of::<Shared>());
     }
 }

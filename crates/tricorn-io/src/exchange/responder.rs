@@ -2,7 +2,7 @@
 //!
 //! All of them are made here, by the reply machine that applications have: so framing, HEAD, Date, Connection and X-Request-ID
 //! are decided where they always are. `reactor/respond.rs` sends them, or the exchange does; the monitor sends those that an
-//! exchange is too late for (`claim.rs`).
+//! exchange is too late for (`Watched::answer_late`).
 use super::encoding;
 use tricorn_proto::message::status::reason;
 use tricorn_proto::message::{Method, Version};
@@ -83,6 +83,13 @@ fn set(reply: &mut Reply, status: u16, fields: &[Field<'_>]) -> Result<(), Fault
 
 /// Room for a usual head.
 const HEAD: usize = 256;
+
+/// The answer to a request that took too long. Its length does not depend on the date.
+pub fn late_page(date: &[u8], method: Method, request_id: &[u8]) -> Vec<u8> {
+    let mut page = Vec::new();
+    Responder { request_id, ..Responder::of_errors(date, method) }.write_page(&mut page, 504, "", &[]);
+    page
+}
 
 #[cfg(test)]
 mod tests {

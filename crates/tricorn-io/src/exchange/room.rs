@@ -1,6 +1,6 @@
 //! A producer that is too far ahead of its client waits: its thread does, or a caller that may not block waits in a way of its own.
+use super::lane::Lane;
 use super::link::Loss;
-use super::output::Output;
 use super::patience::Patience;
 use super::{Exchange, Sent};
 use crate::clock;
@@ -14,17 +14,14 @@ pub enum Room {
     Over(Sent),
 }
 
-impl Output {
+impl Lane {
     /// Sends what the socket takes; there is room when no more than `level` bytes are left.
     fn room_at(&mut self, level: usize, config: &Config, patience: &mut Patience) -> Room {
-        if self.flush() == Sent::Gone {
-            return Room::Over(Sent::Gone);
+        let (sent, so_far) = self.flush_to(level);
+        if sent != Sent::OverMark {
+            return Room::Over(sent);
         }
-        if self.in_memory() <= level {
-            self.recork();
-            return Room::Over(Sent::Accepted);
-        }
-        match patience.left(config, self.queued_sent(), clock::now()) {
+        match patience.left(config, so_far, clock::now()) {
             Some(nanos) => Room::Wanted(nanos),
             None => Room::Over(self.lose(Loss::TimedOut)),
         }
@@ -35,19 +32,17 @@ impl Exchange {
     /// How long the client may take from now on. A caller that does not block asks [`Exchange::room`] with it, and waits until
     /// the socket takes bytes, until that is over.
     pub fn patience(&mut self, config: &Config) -> Patience {
-        self.lane.output_mut().uncork();
         let late = if config.request_timeout > 0 { self.timing.started + config.request_timeout } else { u64::MAX };
-        Patience::begin(config, self.lane.output().queued_sent(), late, clock::now())
+        Patience::begin(config, self.lane.queued_sent(), late, clock::now())
     }
 
     /// Sends what the socket takes; then there is room, or no hope, or so long to be waited.
     pub fn room(&mut self, config: &Config, patience: &mut Patience) -> Room {
-        let output = self.lane.output_mut();
-        output.room_at(output.low(), config, patience)
+        self.lane.room_at(self.lane.low(), config, patience)
     }
 
     /// The same; there is room when all is sent.
     pub(crate) fn room_for_all(&mut self, config: &Config, patience: &mut Patience) -> Room {
-        self.lane.output_mut().room_at(0, config, patience)
+        self.lane.room_at(0, config, patience)
     }
 }

@@ -32,17 +32,14 @@ impl Exchange {
         }
         // The head has promised to keep the connection. Its end comes with that of the stream, so that the client does not take the
         // connection for its next request, which would be lost (RFC 9112 section 9.6).
-        self.lane.output.stream.hold_until_end();
+        self.lane.hold_until_end();
         if let Some(millis) = retry {
             self.insert(format!("retry: {millis}\n\n").as_bytes());
         }
         self.answered();
         self.end();
-        let output = self.lane.output_mut();
-        output.set_last();
-        if output.outbox.is_empty() {
-            let _ = output.stream.end_sending();
-        }
+        self.lane.set_last();
+        self.lane.end_sending();
     }
 
     /// Whether the reply is an event stream that stands between two events: between them the server may write, and end it.

@@ -7,7 +7,7 @@
 //! * Covering when no app thread is left: it reads and buffers requests, serves slow readers and keeps the deadlines,
 //!   until an app thread comes back. It starts no request.
 //!
-//! It also leaves when the arbiter dies (`orphan.rs`), sends what streams have gathered (`cork.rs`), writes the heartbeat, and
+//! It also leaves when the arbiter dies (`orphan.rs`), sends what streams have left (`exchange/turn.rs`), writes the heartbeat, and
 //! has the access log written. It never meets the GIL, and never waits for a disk.
 
 mod census;
@@ -255,7 +255,7 @@ impl Monitor<'_> {
         if self.mode == Mode::Ticking && self.neglects_admin() {
             self.listen();
         }
-        shared.waiting.streams.send_some(&shared.waiting.slots, self.has_room);
+        shared.waiting.streams.send_some(self.has_room);
         if shared.lost.any() {
             shared.reclaim(&mut shared.baton.take());
         }

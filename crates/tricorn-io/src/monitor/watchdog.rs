@@ -17,6 +17,7 @@
 use crate::clock::{self, MILLI};
 use crate::config::TICK;
 use crate::engine::shared::Shared;
+use crate::exchange::output::LateAnswer;
 use crate::scoreboard::{Cancelled, Word};
 use crate::sys::poll::ready;
 use crate::sys::signals::{self, ThreadId};
@@ -310,8 +311,7 @@ impl Watchdog {
             }
         }
         if watched.late.is_some_and(|late| now >= late.saturating_add(GRACE)) && !watched.answered {
-            watched.answered = true;
-            answer(shared, slot, call);
+            watched.answered = answer(shared, slot, call);
         }
         if shared.waiting.times_calls() && config.timeout > 0 && !watched.stuck && age >= config.timeout {
             // Only of a call that old it matters what it did meanwhile.
@@ -374,16 +374,16 @@ fn due_of_limit(shared: &Shared, done: Watched, started: u64) -> Option<u64> {
     }
 }
 
-/// The call did not end though it was told to: its client is answered from here, unless the reply has begun.
-fn answer(shared: &Shared, slot: usize, call: u32) {
+/// The call did not end though it was told to: its client is answered from here, unless the reply has begun. Whether that is decided.
+fn answer(shared: &Shared, slot: usize, call: u32) -> bool {
     let mut guard = shared.baton.take();
     // The exchange is given back under the baton only: while this is held it stays what it is.
-    if shared.waiting.slots[slot].calls() == call {
-        let wall = &mut guard.reactor.wall;
-        wall.refresh(clock::now());
-        shared.waiting.slots[slot].claim.take(wall.date());
+    if shared.waiting.slots[slot].calls() != call {
+        return true;
     }
-    drop(guard);
+    let wall = &mut guard.reactor.wall;
+    wall.refresh(clock::now());
+    shared.waiting.slots[slot].output().answer_late(wall.date()) != LateAnswer::Busy
 }
 
 /// Writes a line into the pipe to the arbiter if that has room; whether it did. A pipe that is gone takes everything.

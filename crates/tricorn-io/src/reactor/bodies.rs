@@ -118,12 +118,7 @@ impl Bodies {
     }
 
     /// Reads up to `room` bytes of a body on disk, as far as it may grow. The inner result is the socket's.
-    pub fn receive(
-        &mut self,
-        request: &mut Request,
-        stream: &mut Stream,
-        room: usize,
-    ) -> Result<Received, Box<Refusal>> {
+    pub fn receive(&mut self, request: &mut Request, stream: &Stream, room: usize) -> Result<Received, Box<Refusal>> {
         let Request { body: Body::Spooled(spool), counted, .. } = request else { return Ok(Err(Errno::BADF)) };
         self.admit(spool.len() + room as u64, room as u64)?;
         let bytes = spool.gather(room, || self.spare.pop().unwrap_or_default()).map_err(no_memory)?;

@@ -58,8 +58,8 @@ impl Way {
     /// Passes on what is there, at most once [`MARK`]. `edges` are those of the source.
     fn step(
         &mut self,
-        (source, edges): (&mut Stream, &mut Edges),
-        target: &mut Stream,
+        (source, edges): (&Stream, &mut Edges),
+        target: &Stream,
         scratch: &mut Vec<u8>,
         spent: &mut Vec<SharedBytes>,
     ) -> Step {
@@ -79,7 +79,7 @@ impl Way {
     }
 
     /// Nothing is held.
-    fn read(&mut self, (source, edges): (&mut Stream, &mut Edges), target: &mut Stream, scratch: &mut Vec<u8>) -> Step {
+    fn read(&mut self, (source, edges): (&Stream, &mut Edges), target: &Stream, scratch: &mut Vec<u8>) -> Step {
         scratch.clear();
         let count = match source.read(scratch, MARK) {
             Ok(0) if self.stage == Stage::Unwanted => {
@@ -107,7 +107,7 @@ impl Way {
         Step::Moved(count)
     }
 
-    fn end(&mut self, target: &mut Stream) -> Step {
+    fn end(&mut self, target: &Stream) -> Step {
         self.stage = Stage::Ended;
         match target.end_sending() {
             Ok(()) => Step::Waits,
@@ -172,12 +172,12 @@ impl Bridge {
     /// Carries what is there, in either direction once [`MARK`]. `edges` are those of the client.
     pub fn carry(
         &mut self,
-        client: &mut Stream,
+        client: &Stream,
         edges: &mut Edges,
         scratch: &mut Vec<u8>,
         spent: &mut Vec<SharedBytes>,
     ) -> Carried {
-        let Some(near) = &mut self.near else { return Carried::All };
+        let Some(near) = &self.near else { return Carried::All };
         scratch.reserve(MARK);
         let down = match self.down.step((near, &mut self.edges), client, scratch, spent) {
             Step::SourceBroken => self.down.end(client), // the far end is closed, with bytes that were not read there
@@ -231,7 +231,7 @@ impl Bridge {
     /// What the application has said, as far as the client has not taken it.
     pub fn take_rest(&mut self, scratch: &mut Vec<u8>) -> Outbox {
         let mut rest = std::mem::take(&mut self.down.held);
-        let Some(near) = self.near.as_mut().filter(|_| self.down.stage == Stage::Open) else { return rest };
+        let Some(near) = self.near.as_ref().filter(|_| self.down.stage == Stage::Open) else { return rest };
         scratch.reserve(MARK);
         for _ in 0..LAST / MARK {
             scratch.clear();

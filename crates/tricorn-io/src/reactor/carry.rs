@@ -21,6 +21,7 @@ use crate::clock;
 use crate::config;
 use crate::exchange::id::RequestId;
 use crate::exchange::outbox::Outbox;
+use crate::exchange::output::Output;
 use crate::stream::Stream;
 use crate::sys::poll::{Event, Token};
 use rustix::fd::RawFd;
@@ -28,11 +29,11 @@ use rustix::fd::RawFd;
 impl Reactor {
     /// The application takes the socket of an exchange whose client speaks TLS: from now on the bytes of `client` are carried to and from
     /// `near`, our end of a pair, of which the exchange has the other one, with the number `far`. `unsent`: what was written before.
-    pub fn begin_bridge(&mut self, id: RequestId, client: Stream, (near, far): (Stream, RawFd), unsent: Outbox) {
+    pub fn begin_bridge(&mut self, id: RequestId, client: Output, (near, far): (Stream, RawFd), unsent: Outbox) {
         let (token, unread) = (id.connection(), self.take_unread(id));
         let Some(conn) = self.conns.get_mut(token) else { return };
         let bridge = Bridge::new((near, far), unsent, &unread);
-        conn.stream = Some(client);
+        conn.output = Some(client);
         conn.edges.may_be_readable(); // what lies with the session makes no event
         conn.phase.enter(Change::Bridged(Box::new(bridge)));
         self.extra.bridge_begins();
@@ -64,7 +65,9 @@ impl Reactor {
         let mut scratch = self.buffers.take_scratch(0);
         let carried = loop {
             let Some(conn) = self.conns.get_mut(token) else { break Carried::All };
-            let (Phase::Bridged(bridge), Some(client)) = (conn.phase.get_mut(), &mut conn.stream) else {
+            let (Phase::Bridged(bridge), Some(client)) =
+                (conn.phase.get_mut(), conn.output.as_ref().map(Output::stream))
+            else {
                 break Carried::All;
             };
             match bridge.carry(client, &mut conn.edges, &mut scratch, &mut self.chores.spent) {
@@ -90,7 +93,7 @@ impl Reactor {
     fn client_left_bridge(&mut self, token: Token) {
         self.conns.unwatch(token, None);
         let Some(conn) = self.conns.get_mut(token) else { return };
-        conn.stream = None;
+        conn.output = None;
         self.part_bridge(token);
         if self.bridge(token).is_some_and(|bridge| bridge.is_over()) {
             self.close(token);
@@ -138,7 +141,7 @@ impl Reactor {
         self.buffers.give_scratch(scratch);
         self.part_bridge(token);
         let (Some(rest), Some(conn)) = (rest, self.conns.get_mut(token)) else { return };
-        let (Some(stream), now) = (&conn.stream, clock::now()) else {
+        let (Some(output), now) = (&mut conn.output, clock::now()) else {
             self.close(token);
             return;
         };
@@ -146,8 +149,9 @@ impl Reactor {
             self.settle(token, false, now);
             return;
         }
-        let outgoing = Outgoing::new(rest, Then::End, stream);
-        self.deadlines.enter(token, &mut conn.phase, Change::Left(Box::new(outgoing)), now);
+        output.put_outbox(rest);
+        let outgoing = Outgoing::new(output, Then::End);
+        self.deadlines.enter(token, &mut conn.phase, Change::Left(outgoing), now);
         self.flush(token, false, now);
     }
 

@@ -2,6 +2,7 @@
 use crate::config;
 use crate::exchange::Attachment;
 use crate::exchange::outbox::{Outbox, SharedBytes};
+use crate::exchange::output::Output;
 use crate::exchange::overflow::Overflow;
 
 /// Something the log should tell; taken by an app thread (`Engine::take_notices`).
@@ -29,8 +30,14 @@ impl Chores {
         notices.len() + attachments.len() + spent.len() + files.len()
     }
 
-    /// Nothing more of this reply is sent.
-    pub(super) fn end(&mut self, outbox: &mut Outbox) {
+    /// Closes a connection, or our handle of it: nothing of what waits there is sent any more.
+    pub(super) fn end(&mut self, mut output: Output) {
+        let mut outbox = output.take_outbox(&mut self.spent);
+        drop(output);
+        self.end_outbox(&mut outbox);
+    }
+
+    pub(super) fn end_outbox(&mut self, outbox: &mut Outbox) {
         outbox.clear(&mut self.spent);
         self.files.extend(outbox.take_overflow());
     }

@@ -10,6 +10,7 @@ use crate::config;
 use crate::exchange::Attachment;
 use crate::exchange::buffers::Request;
 use crate::exchange::id::RequestId;
+use crate::exchange::output::Output;
 use crate::peer::Peer;
 use crate::stream::Stream;
 use crate::sys::fds;
@@ -31,7 +32,7 @@ pub(super) struct Origin {
 #[derive(Debug)]
 pub(super) struct Conn {
     /// With the exchange while the phase is `Busy`.
-    pub stream: Option<Stream>,
+    pub output: Option<Output>,
     pub origin: Origin,
     pub phase: TimedPhase,
     pub edges: Edges,
@@ -51,7 +52,7 @@ pub(super) struct Conn {
 impl Conn {
     pub fn new(stream: Stream, origin: Origin, wire: Wire) -> Conn {
         Conn {
-            stream: Some(stream),
+            output: Some(Output::new(stream)),
             origin,
             phase: TimedPhase::default(),
             edges: Edges::unknown(),
@@ -62,6 +63,12 @@ impl Conn {
             served: false,
             borrowed: false,
         }
+    }
+
+    /// To be read from; `None`: an exchange has it.
+    #[inline]
+    pub fn stream(&self) -> Option<&Stream> {
+        self.output.as_ref().map(Output::stream)
     }
 
     #[inline]
@@ -82,14 +89,14 @@ impl Conn {
     /// Whether nothing more is expected from an idle connection: its client has been answered, or has connected a while ago
     /// without asking anything (as browsers do ahead of time), and no byte of a request has come.
     pub fn is_done_with(&self) -> bool {
-        let Some(stream) = &self.stream else { return false };
+        let Some(stream) = self.stream() else { return false };
         let is_silent = || fds::silence(stream.socket()).is_some_and(|millis| millis * MILLI >= config::LAST_CALL);
         !self.wire.holds_input() && stream.unread() == 0 && (self.served || is_silent())
     }
 
     /// The number of its socket, which an exchange may have, and those of a bridge.
     fn descriptors(&self) -> impl Iterator<Item = RawFd> {
-        let own = self.stream.as_ref().map(|stream| stream.socket().as_raw_fd());
+        let own = self.stream().map(|stream| stream.socket().as_raw_fd());
         let [first, second, third] = match self.phase.get() {
             Phase::Busy(lent) => [Some(lent.socket), None, None],
             Phase::Bridged(bridge) => {
@@ -193,7 +200,7 @@ impl Conns {
     #[inline]
     pub fn watch(&mut self, token: Token) -> io::Result<bool> {
         let Some(conn) = find(&mut self.entries, token) else { return Ok(false) };
-        let Some(stream) = &conn.stream else { return Ok(false) };
+        let Some(stream) = conn.output.as_ref().map(Output::stream) else { return Ok(false) };
         let is_new = conn.edges.register();
         if is_new {
             self.poller.add_connection(stream.socket(), token)?;
@@ -225,7 +232,7 @@ impl Conns {
     /// `lent`: its socket, if an exchange has that.
     pub fn unwatch(&mut self, token: Token, lent: Option<BorrowedFd<'_>>) {
         let Some(conn) = find(&mut self.entries, token) else { return };
-        if let Some(socket) = lent.or(conn.stream.as_ref().map(Stream::socket))
+        if let Some(socket) = lent.or(conn.output.as_ref().map(Output::socket))
             && conn.edges.unregister()
         {
             let _ = self.poller.remove(socket);
@@ -280,7 +287,7 @@ mod tests {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let mut client = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
         let (socket, _) = listener.accept().expect("a connection");
-        let mut conn = Conn { stream: Some(Stream::new(socket.into())), ..conn(0) };
+        let mut conn = Conn { output: Some(Output::new(Stream::new(socket.into()))), ..conn(0) };
         conn.served = true;
         assert!(conn.is_done_with());
         client.write_all(b"G").expect("it is connected");
@@ -291,7 +298,7 @@ mod tests {
     fn one_that_has_just_come_may_be_about_to_ask() {
         // Of this one the kernel does not tell how long it has been silent.
         let (near, _far) = std::os::unix::net::UnixStream::pair().expect("a pair");
-        let conn = Conn { stream: Some(Stream::new(near.into())), ..conn(0) };
+        let conn = Conn { output: Some(Output::new(Stream::new(near.into()))), ..conn(0) };
         assert!(!conn.is_done_with());
     }
 

@@ -172,7 +172,7 @@ impl Conn {
     /// Whether the client of a request has left that has not begun. `half` as for [`has_left`].
     fn client_has_left(&self, id: RequestId, half: bool, now: u64) -> bool {
         let Wire::Http1(http1) = &self.wire;
-        let (Some(request), Some(stream)) = (http1.request(id), &self.stream) else { return false };
+        let (Some(request), Some(stream)) = (http1.request(id), self.stream()) else { return false };
         has_left(stream.socket(), half, request.times.complete, now)
     }
 }

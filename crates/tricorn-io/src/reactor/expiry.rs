@@ -84,7 +84,7 @@ impl Reactor {
             Phase::Storing if conn.is_admin() => self.answer_scrape(current),
             _ if conn.is_admin() => self.close(token),
             // The process was paused, or the deadline is a moment earlier than the turn of what has come: it is not idle.
-            Phase::Idle if conn.stream.as_ref().is_some_and(|stream| stream.unread() > 0) => {
+            Phase::Idle if conn.stream().is_some_and(|stream| stream.unread() > 0) => {
                 self.set_deadline(token, now + SECOND);
             }
             Phase::Idle => self.end_idle(token),
@@ -106,7 +106,7 @@ impl Reactor {
 
     fn body_expired(&mut self, id: RequestId, now: u64) {
         let Some(conn) = self.conns.get_mut(id.connection()) else { return };
-        let (Some(request), Some(stream)) = (conn.wire.request(id), &conn.stream) else { return };
+        let (Some(request), Some(stream)) = (conn.wire.request(id), conn.stream()) else { return };
         let has_unread = || stream.is_readable();
         match self.deadlines.timeouts().judge_body(request, now, has_unread) {
             BodyVerdict::Until(until) => self.set_deadline(id.connection(), until),
@@ -124,14 +124,14 @@ impl Reactor {
 
     fn flush_expired(&mut self, token: Token, now: u64) {
         let Some(conn) = self.conns.get_mut(token) else { return };
-        let (Some(outgoing), Some(stream)) = (conn.phase.get_mut().outgoing(), &conn.stream) else { return };
-        if outgoing.is_lent() {
+        let (Some(outgoing), Some(output)) = (conn.phase.get_mut().outgoing(), &conn.output) else { return };
+        if output.is_lent() {
             // The thread that sends files waits for no client: the time is the disk's.
             let until = now.saturating_add(self.config.write_timeout);
             self.set_deadline(token, until);
             return;
         }
-        let acknowledged = outgoing.acknowledged(stream);
+        let acknowledged = output.acknowledged();
         match self.deadlines.timeouts().judge_reply(outgoing, acknowledged, now) {
             Some(until) => self.set_deadline(token, until),
             None => {

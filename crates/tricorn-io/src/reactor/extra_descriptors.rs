@@ -2,7 +2,7 @@
 use super::sender::Sender;
 
 pub(super) struct ExtraDescriptors {
-    /// Of bodies, and of replies that wait for their clients.
+    /// Of bodies, of replies that wait for their clients, and of connections that the sender has after their end.
     files: usize,
     /// Connections that are bridged: our end of a pair, and the exchange's.
     bridges: usize,

@@ -91,7 +91,7 @@ impl Reactor {
         // The connection goes with its request: it has no other.
         let Wire::Http1(http1) = &conn.wire;
         let request = http1.request(id).ok_or(io::Errno::BADF)?;
-        let stream = conn.stream.as_ref().ok_or(io::Errno::BADF)?;
+        let stream = conn.stream().ok_or(io::Errno::BADF)?;
         let head = request.head_as_it_came();
         let (body, file) = match &request.body {
             Body::Empty => (b"".as_slice(), None),

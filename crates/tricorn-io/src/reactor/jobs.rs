@@ -1,7 +1,7 @@
 //! Work that takes too long for a holder of the baton: the handshakes of TLS, 0.1 to 3 ms each.
 //!
 //! ```text
-//!   a flight of a client's has come ──▶ queue ──next──▶ Job: the connection's stream is out
+//!   a flight of a client's has come ──▶ queue ──next──▶ Job: the connection's output is out
 //!                                                        │ run, without the baton: an idle app thread or hub, or the monitor
 //!   open, or one flight further, or failed  ◀──returned──┘
 //! ```
@@ -10,6 +10,7 @@
 //! slows new connections only. What is done with a job that is back: `shake.rs`.
 use crate::clock;
 use crate::config::Config;
+use crate::exchange::output::Output;
 use crate::scoreboard::Scoreboard;
 use crate::secured::{SessionMemory, Sessions, Shaken};
 use crate::stream::Stream;
@@ -21,7 +22,7 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub struct Job {
     pub(super) token: Token,
-    pub(super) stream: Stream,
+    pub(super) output: Output,
     /// Bytes that were read before.
     first: Vec<u8>,
     sessions: Sessions,
@@ -31,14 +32,14 @@ pub struct Job {
 }
 
 impl Job {
-    pub(super) fn new(token: Token, stream: Stream, first: Vec<u8>, sessions: Sessions) -> Job {
-        Job { token, stream, first, sessions, shaken: Shaken::NotYet, took: 0 }
+    pub(super) fn new(token: Token, output: Output, first: Vec<u8>, sessions: Sessions) -> Job {
+        Job { token, output, first, sessions, shaken: Shaken::NotYet, took: 0 }
     }
 
     /// Takes its time.
     pub fn run(&mut self) {
         let begun = clock::now();
-        self.shaken = self.stream.shake(&std::mem::take(&mut self.first), &self.sessions);
+        self.shaken = self.output.stream().shake(&std::mem::take(&mut self.first), &self.sessions);
         self.took = clock::now().saturating_sub(begun);
     }
 

@@ -429,22 +429,22 @@ impl Reactor {
         }
     }
 
-    /// A complete request becomes an exchange, with its socket.
+    /// A complete request becomes an exchange, with the output of its connection.
     fn start(&mut self, id: RequestId) -> Option<Box<Exchange>> {
         let conn = self.conns.get_mut(id.connection())?;
         let Wire::Http1(http1) = &mut conn.wire;
         let (mut request, receiver) = http1.begin(id)?;
         let is_last = self.deadlines.lifetime().is_last(id.stream(), http1.last_from(), request.times.complete);
         self.extra.opened(request.takes_file());
-        let stream = conn.stream.take()?;
-        conn.phase.enter(Change::Begun(stream.socket().as_raw_fd()));
+        let output = conn.output.take()?;
+        conn.phase.enter(Change::Begun(output.socket().as_raw_fd()));
         self.admission.capacity_mut().began();
         self.board.set(Word::InFlight, self.admission.capacity().busy() as u64);
         let (Origin { peer, listener, trusted }, attachment) = (conn.origin, conn.attachment.take());
         self.publish_free();
         let client = Client { peer, listener, trusted, attachment };
-        let mut exchange = Exchange::new(Lane::new(id, stream), request, receiver, client, self.wall.clone());
-        exchange.bound(&self.config);
+        let lane = Lane::new(id, output, self.config.response_buffer_size);
+        let mut exchange = Exchange::new(lane, request, receiver, client, self.wall.clone());
         if is_last {
             exchange.request.reply.close();
         }

@@ -43,7 +43,7 @@ pub(super) enum Phase {
     /// An exchange is under way, its application has taken the socket, and the client speaks TLS.
     Bridged(Box<Bridge>),
     /// The application is done; the rest of the reply is sent as the client takes it.
-    Flushing(Box<Outgoing>),
+    Flushing(Outgoing),
     /// Our side is closed; input is read and thrown away until the peer closes or the deadline passes.
     Lingering,
 }
@@ -81,9 +81,9 @@ pub(super) enum Change {
     /// The application has taken the socket, and the session stays here.
     Bridged(Box<Bridge>),
     /// The exchange is over, and the client has not taken all of the reply.
-    Left(Box<Outgoing>),
+    Left(Outgoing),
     /// The request never meets the application, and the client has not taken all of the answer.
-    Answered(Box<Outgoing>),
+    Answered(Outgoing),
     /// The reply is with the kernel, and another request may follow.
     Kept,
     /// Our side of the connection was closed.
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     fn left() -> Change {
-        Change::Left(Box::default())
+        Change::Left(Outgoing::default())
     }
 
     /// The name of the phase to which these changes lead.
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn a_request_may_be_answered_before_the_application_has_it() {
         for before in [vec![], vec![Change::Bytes { first: 1 }], vec![Change::Head], vec![Change::TakenOver]] {
-            let answered = Change::Answered(Box::default());
+            let answered = Change::Answered(Outgoing::default());
             assert_eq!(after(before.into_iter().chain([answered])), "Flushing");
         }
     }

@@ -18,6 +18,7 @@ use crate::exchange::body::{Body, NoMemory};
 use crate::exchange::buffers::{INPUT, Request};
 use crate::exchange::encoding::CONTINUE;
 use crate::exchange::id::RequestId;
+use crate::exchange::output::Output;
 use crate::metrics::load::Asked;
 use crate::scoreboard::{Scoreboard, Word};
 use crate::stream::Stream;
@@ -173,7 +174,7 @@ impl Reactor {
                         if let Err(refusal) = begin_body(request, &self.config, &self.bodies, self.work.runner()) {
                             return Some(Look::Refused(id, refusal));
                         }
-                        invite(conn.stream.as_mut(), request, &self.config, self.board);
+                        invite(conn.output.as_ref().map(Output::stream), request, &self.config, self.board);
                     }
                 }
                 Step::Body(range) => {
@@ -203,7 +204,7 @@ impl Reactor {
         let id = http1.current(token);
         let mut reading = http1.begin_reading(|| self.buffers.take());
         let request = &mut *reading.request;
-        let stream = conn.stream.as_mut()?;
+        let stream = conn.output.as_ref()?.stream();
         if self.bodies.is_over_memory()
             && conn.phase.get().is_body()
             && request.head.framing != Framing::None
@@ -415,7 +416,7 @@ fn receive(
     request: &mut Request,
     left: Option<u64>,
     room: usize,
-    stream: &mut Stream,
+    stream: &Stream,
     bodies: &mut Bodies,
 ) -> Result<Filled, Box<Refusal>> {
     let room = left.map_or(room, |left| room.min(usize::try_from(left).unwrap_or(usize::MAX)));
@@ -488,7 +489,7 @@ fn compact(request: &mut Request) {
 }
 
 /// Tells a client that waits for it that it may send the body, unless the application does so when it reads.
-fn invite(stream: Option<&mut Stream>, request: &Request, config: &Config, board: Scoreboard) {
+fn invite(stream: Option<&Stream>, request: &Request, config: &Config, board: Scoreboard) {
     if let Some(stream) = stream
         && !config.streaming
         && request.awaits_continue()

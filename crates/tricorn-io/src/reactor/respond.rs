@@ -9,10 +9,9 @@ use super::Reactor;
 use super::outgoing::{Outgoing, Then};
 use super::phase::Change;
 use crate::config;
-use crate::exchange::outbox::Outbox;
+use crate::exchange::output::Progress;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
-use rustix::io::Errno;
 
 /// What became of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,25 +30,21 @@ impl Reactor {
     pub(super) fn respond(&mut self, token: Token, response: &[u8], then: Then, now: u64) -> Delivery {
         let Some(conn) = self.conns.get_mut(token) else { return Delivery::Failed };
         let is_admin = conn.is_admin();
-        let Some(stream) = &mut conn.stream else { return Delivery::Failed };
-        let sent = match stream.send(response) {
-            Ok(count) => count,
-            Err(Errno::AGAIN) => 0,
-            Err(_) => {
+        let Some(output) = &mut conn.output else { return Delivery::Failed };
+        let (sent, progress) = output.reply(response);
+        if !is_admin {
+            self.board.add(Word::BytesOut, sent);
+        }
+        match progress {
+            Progress::Sent => return Delivery::Whole,
+            Progress::Gone => {
                 self.close(token);
                 return Delivery::Failed;
             }
-        };
-        if !is_admin {
-            self.board.add(Word::BytesOut, sent as u64);
+            Progress::Waits { .. } | Progress::Left { .. } | Progress::Held => {}
         }
-        if sent == response.len() {
-            return Delivery::Whole;
-        }
-        let mut outbox = Outbox::default();
-        outbox.push(&response[sent..]);
-        let outgoing = Outgoing::new(outbox, then, stream);
-        self.deadlines.enter(token, &mut conn.phase, Change::Answered(Box::new(outgoing)), now);
+        let outgoing = Outgoing::new(output, then);
+        self.deadlines.enter(token, &mut conn.phase, Change::Answered(outgoing), now);
         if is_admin {
             self.deadlines.set(token, &mut conn.phase, now + config::ADMIN_WRITE);
         }

@@ -66,7 +66,7 @@ impl Reactor {
         let Some(conn) = self.conns.get_mut(event.token) else { return };
         // Room for output matters only if there is some.
         if !(event.readable || event.hangup || event.error) {
-            let owes = conn.stream.as_ref().is_none_or(Stream::owes);
+            let owes = conn.stream().is_none_or(Stream::owes);
             if !owes {
                 return;
             }
@@ -79,7 +79,7 @@ impl Reactor {
     fn shake(&mut self, token: Token) {
         let Some(conn) = self.conns.get_mut(token) else { return };
         // While its stream is out the edge stays noted.
-        if !conn.edges.is_readable() || conn.stream.is_none() || !conn.edges.list() {
+        if !conn.edges.is_readable() || conn.output.is_none() || !conn.edges.list() {
             return;
         }
         self.gate.handshakes.queue(token);
@@ -106,15 +106,15 @@ impl Reactor {
             let (token, sessions) = self.gate.handshakes.next()?;
             let Some(conn) = self.conns.get_mut(token) else { continue };
             conn.edges.unlist();
-            let Some(stream) = conn.stream.take() else { continue };
+            let Some(output) = conn.output.take() else { continue };
             conn.edges.is_drained();
             let mut first = Vec::new();
             for request in conn.wire.end() {
                 first.extend_from_slice(request.unread());
                 self.buffers.give(request);
             }
-            self.gate.handshakes.goes_out(&stream);
-            return Some(Job::new(token, stream, first, sessions));
+            self.gate.handshakes.goes_out(output.stream());
+            return Some(Job::new(token, output, first, sessions));
         }
     }
 
@@ -125,9 +125,9 @@ impl Reactor {
             let text = format!("Could not use the new certificates; still using the previous ones: {complaint}");
             self.notice(true, || text);
         }
-        let Job { token, stream, shaken, .. } = job;
+        let Job { token, output, shaken, .. } = job;
         let Some(conn) = self.conns.get_mut(token) else { return false };
-        let stream = conn.stream.insert(stream);
+        let stream = conn.output.insert(output).stream();
         match shaken {
             Shaken::NotYet if conn.edges.is_readable() => {
                 self.shake(token);
@@ -184,7 +184,7 @@ impl Reactor {
     pub(super) fn handshake_failed(&mut self, token: Token, failure: &Failure) {
         let Some(conn) = self.conns.get(token) else { return };
         let peer = conn.origin.peer;
-        let is_told = conn.stream.as_ref().is_some_and(Stream::is_secured) && failure.reason != Reason::Left;
+        let is_told = conn.stream().is_some_and(Stream::is_secured) && failure.reason != Reason::Left;
         self.board.handshake_failed(failure.reason);
         self.notice(failure.is_of_certificate(), || format!("TLS handshake with ip={peer} failed: {}", failure.detail));
         let Some(conn) = self.conns.get_mut(token) else { return };
@@ -207,7 +207,7 @@ impl Reactor {
                 continue;
             };
             let is_silent = |stream: &Stream| !stream.is_secured() && !stream.is_readable();
-            if conn.stream.as_ref().is_some_and(is_silent) && !conn.wire.holds_input() {
+            if conn.stream().is_some_and(is_silent) && !conn.wire.holds_input() {
                 self.handshake_failed(token, &Failure::new(Reason::Crowded, "others wait, and it has said nothing"));
                 return true;
             }

@@ -73,7 +73,7 @@ impl Reactor {
             .filter_map(|position| conns.at(position))
             .filter_map(|(token, conn)| {
                 let rank = conn.rank_of_session()?;
-                let memory = conn.stream.as_ref().map_or(0, |stream| stream.session_memory());
+                let memory = conn.stream().map_or(0, |stream| stream.session_memory());
                 (memory > 0).then_some((rank, Reverse(memory / INPUT), conn.phase.deadline(), token))
             })
             .collect();

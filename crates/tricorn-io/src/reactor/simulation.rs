@@ -4,6 +4,7 @@ use super::admission::{Admission, Limits};
 use super::bridge::Bridge;
 use super::deadlines::{Deadlines, TimedPhase};
 use super::lifetime::Lifetime;
+use super::outgoing::Outgoing;
 use super::phase::{Change, Phase};
 use super::queue::Queue;
 use super::timeouts::{BodyVerdict, Timeouts, note_progress};
@@ -149,7 +150,7 @@ fn name(phase: &Phase) -> &'static str {
 }
 
 fn outgoing() -> Change {
-    Change::Left(Box::default())
+    Change::Left(Outgoing::default())
 }
 
 #[test]

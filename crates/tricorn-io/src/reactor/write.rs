@@ -1,8 +1,8 @@
 //! After the application: what becomes of the reply and of the connection.
 use super::conn::Conn;
-use super::outgoing::{HadEvent, Outgoing, Then};
+use super::outgoing::{Outgoing, Then};
 use super::phase::{Change, Phase};
-use super::sender::{Ending, Loan};
+use super::sender::{Ending, Errand};
 use super::spooler::Spooler;
 use super::warnings::Incident;
 use super::wire::Wire;
@@ -16,6 +16,7 @@ use crate::exchange::id::RequestId;
 use crate::exchange::link::{Link, Loss};
 use crate::exchange::lost::Lent;
 use crate::exchange::outbox::{Flush, SharedBytes};
+use crate::exchange::output::Concluded;
 use crate::exchange::{AppEnd, Exchange, Returned, Timing};
 use crate::scoreboard::{self, Word};
 use crate::sys::poll::Token;
@@ -29,17 +30,16 @@ impl Reactor {
     /// Takes an exchange back: its socket, its buffers, and what is left to be sent.
     pub fn finish(&mut self, mut exchange: Box<Exchange>, now: u64) {
         exchange.lane.end_lease();
-        exchange.settle();
+        exchange.resolve();
         let elsewhere = exchange.is_elsewhere();
         exchange.end_of_body(&self.config);
-        let output = exchange.lane.output();
-        let (link, sent, hold) = (output.link(), output.sent(), output.is_held_back());
-        let Returned { id, stream, mut outbox, mut spent, mut request, attachment, receiver, timing } =
-            exchange.into_returned();
+        let link = exchange.lane.link();
+        let Returned { id, mut output, mut request, attachment, receiver, timing } = exchange.into_returned();
+        let Concluded { sent, waits, is_held, file } = output.conclude(&mut self.chores.spent);
+        self.chores.files.extend(file);
         self.work.it_is(now);
         self.admission.capacity_mut().ended();
         self.count(&timing, sent, &request, now);
-        self.chores.spent.append(&mut spent);
         let partial = request.partial;
         if link.may_reuse() && !partial {
             self.keep_excess(id, &mut request);
@@ -48,6 +48,7 @@ impl Reactor {
         let token = id.connection();
         let Some(conn) = self.conns.get_mut(token) else {
             self.chores.attachments.extend(attachment); // the worker has ended with a bridge
+            self.chores.end(output);
             return;
         };
         conn.attachment = attachment;
@@ -55,37 +56,32 @@ impl Reactor {
         http1.take_back(receiver);
         if link.is_taken() {
             if conn.phase.get().is_bridged() {
-                drop(stream);
-                self.chores.end(&mut outbox);
+                self.chores.end(output);
                 self.end_bridge(token, now);
                 return;
             }
             if !elsewhere {
-                stream.unblock(); // else it is closed here, and a thread of the application's may go on with it
+                output.stream().unblock(); // else it is closed here, and a thread of the application's may go on with it
             }
         }
         // What is still to come of a body, or of the protocol that followed, was not looked for yet.
         if partial || link == Link::Switched {
             conn.edges.may_be_readable();
         }
-        let stream = conn.stream.insert(stream);
-        match (link.loss(), outbox.is_empty()) {
+        let output = conn.output.insert(output);
+        match (link.loss(), waits) {
             _ if elsewhere => self.close(token),
             (Some(loss), _) => {
                 self.count_loss(loss);
-                self.chores.end(&mut outbox);
                 self.close(token);
             }
+            (None, false) => self.settle(token, link.may_reuse(), now),
             (None, true) => {
-                self.chores.files.extend(outbox.take_overflow());
-                self.settle(token, link.may_reuse(), now);
-            }
-            (None, false) => {
-                let outgoing = Outgoing::new(outbox, Then::of(link.may_reuse()), stream);
+                let outgoing = Outgoing::new(output, Then::of(link.may_reuse()));
                 self.extra.opened(outgoing.holds_file());
-                self.deadlines.enter(token, &mut conn.phase, Change::Left(Box::new(outgoing)), now);
+                self.deadlines.enter(token, &mut conn.phase, Change::Left(outgoing), now);
                 self.register(token);
-                if hold {
+                if is_held {
                     self.hold(token, now);
                 } else {
                     // Room that came while the exchange had the socket made its edge then, and makes no other.
@@ -229,28 +225,24 @@ impl Reactor {
     pub(super) fn flush(&mut self, token: Token, broken: bool, now: u64) {
         self.work.time_goes_by();
         let Some(conn) = self.conns.get_mut(token) else { return };
-        let (Some(outgoing), Some(stream)) = (conn.phase.get_mut().outgoing(), &mut conn.stream) else { return };
-        if outgoing.note_event() {
+        let (Some(_), Some(output)) = (conn.phase.get_mut().outgoing(), &mut conn.output) else { return };
+        if output.note_event() {
             return;
         }
-        let before = outgoing.outbox.sent();
+        let burst = Work::burst(output.stream());
         let spent = &mut self.chores.spent;
-        let result = if outgoing.outbox.begins_with_file() {
-            match self.extra.sender.lend(token, stream, outgoing.lend()) {
-                Ok(()) => {
-                    self.extra.opened(true);
-                    return;
-                }
-                Err(outbox) => {
-                    outgoing.give_back(outbox);
-                    outgoing.outbox.flush_some(stream, spent, Work::burst(stream))
+        let (result, sent) = if output.begins_with_file() {
+            match self.extra.sender.lend(token, output.lend()) {
+                Ok(()) => return,
+                Err(loan) => {
+                    output.give_back(loan);
+                    output.flush_file(burst, spent)
                 }
             }
         } else {
-            outgoing.outbox.flush_memory(stream, spent, Work::burst(stream))
+            output.flush_some(burst, spent)
         };
-        let sent = outgoing.outbox.sent() - before;
-        self.work.moved(stream, sent as usize);
+        self.work.moved(output.stream(), sent as usize);
         if !conn.is_admin() {
             self.board.add(Word::BytesOut, sent);
         }
@@ -259,19 +251,18 @@ impl Reactor {
 
     /// The thread that sends files gives the rest of a reply back, if there is one. Whether it did.
     pub(super) fn take_back_loan(&mut self) -> bool {
-        let Some(Loan { token, mut outbox, mut spent, sent, flush, .. }) = self.extra.sender.take() else {
-            return false;
-        };
-        self.extra.closed(true);
-        self.chores.spent.append(&mut spent);
-        self.board.add(Word::BytesOut, sent);
-        let outgoing = self.conns.get_mut(token).and_then(|conn| conn.phase.get_mut().outgoing());
-        let Some(outgoing) = outgoing.filter(|outgoing| outgoing.is_lent()) else {
-            self.chores.end(&mut outbox);
+        let Some(Errand { token, mut loan }) = self.extra.sender.take() else { return false };
+        self.chores.spent.append(&mut loan.take_spent());
+        self.board.add(Word::BytesOut, loan.sent);
+        let flush = loan.flush;
+        let output = self.conns.get_mut(token).and_then(|conn| conn.output.as_mut());
+        let Some(output) = output.filter(|output| output.is_lent()) else {
+            self.extra.closed(true); // the socket, with the loan
+            self.chores.end_outbox(&mut loan.into_outbox());
             return true;
         };
-        let HadEvent(again) = outgoing.give_back(outbox);
-        self.flushed(token, flush.filter(|flush| !(again && *flush == Flush::Blocked)), false, clock::now());
+        let had_event = output.give_back(loan);
+        self.flushed(token, flush.filter(|flush| !(had_event && *flush == Flush::Blocked)), false, clock::now());
         true
     }
 
@@ -281,10 +272,11 @@ impl Reactor {
             self.later(token);
             return;
         };
-        let Some(outgoing) = self.conns.get_mut(token).and_then(|conn| conn.phase.get_mut().outgoing()) else { return };
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        let (Some(outgoing), Some(output)) = (conn.phase.get_mut().outgoing(), &mut conn.output) else { return };
         match result {
             Flush::Empty => {
-                self.chores.files.extend(outgoing.outbox.take_overflow());
+                self.chores.files.extend(output.conclude(&mut self.chores.spent).file);
                 self.extra.closed(outgoing.release_file());
                 let then = outgoing.then;
                 self.go_on(token, then, now);
@@ -302,7 +294,7 @@ impl Reactor {
     /// would lose the answer it has not read yet (RFC 9112 section 9.6).
     pub(super) fn linger(&mut self, token: Token) {
         let Some(conn) = self.conns.get_mut(token) else { return };
-        let Some(stream) = &mut conn.stream else { return };
+        let Some(stream) = conn.stream() else { return };
         if stream.end_sending().is_err() {
             self.close(token);
             return;
@@ -318,7 +310,7 @@ impl Reactor {
 
     pub(super) fn discard(&mut self, token: Token) {
         let Some(conn) = self.conns.get_mut(token) else { return };
-        let Some(stream) = &mut conn.stream else { return };
+        let Some(stream) = conn.stream() else { return };
         let scratch = self.buffers.scratch(DISCARD);
         let mut taken = 0;
         loop {
@@ -341,7 +333,7 @@ impl Reactor {
 
     /// Ends a connection whose client has all that it was to have.
     pub(super) fn part(&mut self, token: Token) {
-        if let Some(stream) = self.conns.get_mut(token).and_then(|conn| conn.stream.as_mut()) {
+        if let Some(stream) = self.conns.get(token).and_then(Conn::stream) {
             stream.farewell();
         }
         self.close(token);
@@ -350,8 +342,12 @@ impl Reactor {
     /// Ends a connection. What Python owns goes to the chores: this may be the monitor's thread.
     pub(super) fn close(&mut self, token: Token) {
         let Some(conn) = self.conns.remove(token) else { return };
-        let Conn { stream, mut phase, mut wire, attachment, .. } = conn;
-        drop(stream);
+        let Conn { output, mut phase, mut wire, attachment, .. } = conn;
+        if let Some(output) = output {
+            // The sender keeps the socket until it is done.
+            self.extra.opened(matches!(phase.get(), Phase::Flushing(_)) && output.is_lent());
+            self.chores.end(output);
+        }
         if matches!(phase.get(), Phase::Shaking) {
             self.handshake_ends(token);
         }
@@ -359,10 +355,7 @@ impl Reactor {
             self.recycle(request);
         }
         match phase.get_mut() {
-            Phase::Flushing(outgoing) => {
-                self.extra.closed(outgoing.release_file());
-                self.chores.end(&mut outgoing.outbox);
-            }
+            Phase::Flushing(outgoing) => self.extra.closed(outgoing.release_file()),
             Phase::Bridged(bridge) => {
                 if bridge.part() {
                     self.extra.bridge_ends();

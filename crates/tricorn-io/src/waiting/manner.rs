@@ -11,6 +11,7 @@ use super::streams::Streams;
 use super::watch::Watch;
 use crate::clock::{MILLI, SECOND};
 use crate::config::{Config, TICK};
+use crate::exchange::output::Watched;
 use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::poll::{Poller, ready};
 use crate::sys::signals::{self, ThreadId};
@@ -39,7 +40,7 @@ pub struct Waiting {
     pub(super) board: Scoreboard,
     pub(super) poller: Arc<Poller>,
     pub slots: Slots,
-    /// The corks that bytes wait in.
+    /// The outputs that bytes were left in.
     pub streams: Streams,
     /// Where listeners are watched.
     pub entrance: Arc<Entrance>,
@@ -217,9 +218,9 @@ impl Waiting {
         }
     }
 
-    /// Bytes of the call in this slot wait in its cork.
-    pub fn bytes_wait(&self, slot: usize) {
-        self.streams.add(slot);
+    /// Bytes were left to the monitor here.
+    pub fn bytes_wait(&self, output: Watched) {
+        self.streams.add(output);
         if self.watch.stream_began() {
             self.alarm.ring();
         }

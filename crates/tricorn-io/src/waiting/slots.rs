@@ -2,12 +2,11 @@
 use super::lateness::Lateness;
 use super::mark::Mark;
 use super::progress::Progress;
-use crate::exchange::claim::Claim;
-use crate::exchange::cork::Cork;
+use crate::exchange::output::Watched;
 use crate::sys::signals::{self, AtomicThreadId, ThreadId};
 use std::ops::Index;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 
 /// The slots of calls. A thread has its own; under a hub a call has one while it lasts, and as few are made as calls were
 /// ever under way at once.
@@ -67,12 +66,10 @@ pub struct Slot {
     calls: AtomicU32,
     unparked: Mutex<bool>,
     unparked_signal: Condvar,
-    /// Where this thread's streams gather.
-    pub cork: Arc<Cork>,
     /// The thread that has this slot; 0: none.
     thread: AtomicThreadId,
-    /// Who answers this thread's exchange.
-    pub claim: Arc<Claim>,
+    /// The output of the call's connection, if the call has a time limit.
+    output: Mutex<Watched>,
     pub lateness: Lateness,
     pub progress: Progress,
     /// What a call that lasts is split by.
@@ -90,6 +87,16 @@ impl Slot {
     #[inline]
     pub fn leave(&self) {
         self.step();
+    }
+
+    /// Under the baton: the connection of the call that begins here.
+    pub fn set_output(&self, output: Watched) {
+        *self.output.lock().unwrap_or_else(PoisonError::into_inner) = output;
+    }
+
+    /// Under the baton: that of the call under way.
+    pub fn output(&self) -> Watched {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// No other thread writes: an addition that is atomic would cost 5 ns.

@@ -1,21 +1,51 @@
-//! The slots whose corks hold bytes, or did so at the last tick: the monitor sends them, at its next tick or when there is room.
-use super::slots::Slots;
-use crate::exchange::cork::Left;
-use crate::sys::poll::{Events, Poller};
+//! The outputs that streams have left bytes in (`exchange/turn.rs`): the monitor sends them, at its next tick or when there is room.
+use crate::exchange::output::Watched;
+use crate::sys::poll::{Events, Poller, Token};
 use rustix::fd::BorrowedFd;
 use rustix::io;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub struct Streams {
     /// To be looked at at the next tick.
-    listed: Mutex<Vec<usize>>,
-    /// How many they are. With `Engine::tell_of_cork` and the monitor's modes a store-load pair on both sides: all SeqCst.
+    listed: Mutex<Vec<Watched>>,
+    /// How many they are. With `Engine::tell_of_rest` and the monitor's modes a store-load pair on both sides: all SeqCst.
     count: AtomicUsize,
-    /// Those that the monitor is at.
-    at_work: Mutex<Vec<usize>>,
+    at_work: Mutex<AtWork>,
     /// Readable when a socket that was full has room.
     room: Poller,
+}
+
+/// The monitor's own.
+#[derive(Default)]
+struct AtWork {
+    /// Those that it is at.
+    outputs: Vec<Watched>,
+    /// Those whose sockets were full, by their keys. The kernel forgets a socket that is closed, and does not tell: such ones are
+    /// looked for once they may be as many as the others.
+    full: HashMap<Token, Watched>,
+    /// At so many they are looked for.
+    most_full: usize,
+}
+
+/// For a fork: no output is locked by the monitor, and no list.
+pub struct StreamLocks<'s>(
+    #[expect(dead_code, reason = "held")] (MutexGuard<'s, AtWork>, MutexGuard<'s, Vec<Watched>>),
+);
+
+/// Full sockets below which closed ones among them do not matter.
+const FEW: usize = 64;
+
+impl AtWork {
+    /// Notes that the kernel tells of this one.
+    fn note_full(&mut self, output: &Watched) {
+        if self.full.len() >= self.most_full.max(FEW) {
+            self.full.retain(|_, output| !output.is_gone());
+            self.most_full = 2 * self.full.len();
+        }
+        self.full.insert(output.key(), output.clone());
+    }
 }
 
 impl Streams {
@@ -28,17 +58,16 @@ impl Streams {
         })
     }
 
-    fn listed(&self) -> MutexGuard<'_, Vec<usize>> {
+    fn listed(&self) -> MutexGuard<'_, Vec<Watched>> {
         self.listed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn at_work(&self) -> MutexGuard<'_, Vec<usize>> {
+    fn at_work(&self) -> MutexGuard<'_, AtWork> {
         self.at_work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For a fork: no cork is locked by the monitor, and no list.
-    pub fn hold_still(&self) -> [MutexGuard<'_, Vec<usize>>; 2] {
-        [self.at_work(), self.listed()]
+    pub fn hold_still(&self) -> StreamLocks<'_> {
+        StreamLocks((self.at_work(), self.listed()))
     }
 
     /// Readable when there is something to do that no tick is waited for.
@@ -46,10 +75,10 @@ impl Streams {
         self.room.as_fd()
     }
 
-    /// Bytes were put into the cork of this slot.
-    pub fn add(&self, slot: usize) {
+    /// Bytes were left here.
+    pub fn add(&self, output: Watched) {
         let mut listed = self.listed();
-        listed.push(slot);
+        listed.push(output);
         self.count.store(listed.len(), Ordering::SeqCst);
     }
 
@@ -60,26 +89,31 @@ impl Streams {
     }
 
     /// Sends what the kernel takes. `has_room`: [`Streams::room`] was readable.
-    pub fn send_some(&self, slots: &Slots, has_room: bool) {
+    pub fn send_some(&self, has_room: bool) {
         if !has_room && !self.any() {
             return;
         }
-        let mut at_work = self.at_work();
-        at_work.append(&mut self.listed());
+        let at_work = &mut *self.at_work();
+        at_work.outputs.append(&mut self.listed());
         if has_room {
             let mut events = Events::default();
             // Failing that, it is readable at the next look, too.
             let _ = self.room.add_events(&mut events);
             while let Some(event) = events.pop() {
-                at_work.push(event.token as usize);
+                at_work.outputs.extend(at_work.full.remove(&event.token));
             }
         }
-        at_work.retain(|slot| {
-            let Some(cork) = slots.get(*slot).map(|slot| &slot.cork) else { return false };
-            cork.send_some(|socket| self.room.await_room(socket, *slot as u64)) == Left::Again
+        let mut outputs = std::mem::take(&mut at_work.outputs);
+        outputs.retain(|output| {
+            output.send_left(|socket| {
+                self.room.await_room(socket, output.key())?;
+                at_work.note_full(output);
+                Ok(())
+            })
         });
         let mut listed = self.listed();
-        listed.append(&mut at_work);
+        listed.append(&mut outputs);
         self.count.store(listed.len(), Ordering::SeqCst);
+        at_work.outputs = outputs; // its memory
     }
 }

@@ -508,7 +508,7 @@ fn a_reply_that_has_begun_stays_before_what_the_application_sends() {
     let world = World::new();
     let server = Server::start(world.secure(config()), |engine, exchange| {
         for piece in [b"one ".as_slice(), b"two ", b"three "] {
-            write(engine, exchange, piece); // the last ones wait in the cork
+            write(engine, exchange, piece); // the last ones are gathered
         }
         let mut socket = taken(engine, exchange);
         socket.write_all(b"; four").expect("a client");

@@ -279,7 +279,7 @@ fn whoever_waits_too_long_for_a_place_is_turned_away_though_no_call_moves() {
 }
 
 #[test]
-fn pieces_that_wait_in_corks_are_sent_though_the_hub_rests() {
+fn pieces_that_are_gathered_are_sent_though_the_hub_rests() {
     static PIECES: [&[u8]; 3] = [b"one ", b"two ", b"three"];
     let server = HubServer::start(room_for(40));
     let mut clients = ask_all(&server, 40);
@@ -302,7 +302,7 @@ fn pieces_that_wait_in_corks_are_sent_though_the_hub_rests() {
         server.end(&format!("/{nr}"));
         assert_eq!(client.chunk(), b"");
     }
-    // Their places, and with them their corks, are taken again.
+    // Their slots are taken again.
     for (nr, client) in clients.iter_mut().enumerate() {
         client.ask(&format!("/{nr}"));
         until("it has begun", || server.open().contains(&format!("/{nr}")));

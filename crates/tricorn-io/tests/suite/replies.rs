@@ -152,7 +152,7 @@ fn a_stream_of_rapid_small_pieces_arrives_complete_and_in_order() {
         for number in 0..20_000 {
             write(engine, exchange, format!("{number}\n").as_bytes());
             if number % 5000 == 0 {
-                write(engine, exchange, &vec![b'-'; 40_000]); // goes past the cork
+                write(engine, exchange, &vec![b'-'; 40_000]); // too much to be gathered
             }
         }
         exchange.end();

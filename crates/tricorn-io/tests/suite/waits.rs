@@ -103,7 +103,7 @@ fn a_stream_that_has_nothing_to_say_keeps_no_monitor_awake_and_what_it_says_next
         }
         held.pass();
         for _ in 0..3 {
-            write(engine, exchange, b"again"); // the last ones in the cork
+            write(engine, exchange, b"again"); // the last ones are gathered
         }
         held.pass();
         exchange.end();

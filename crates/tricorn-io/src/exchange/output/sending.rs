@@ -1,0 +1,213 @@
+//! What is behind the lock of an output, and how bytes are sent under it.
+use crate::exchange::outbox::{Flush, Outbox, SharedBytes};
+use crate::exchange::overflow::Overflow;
+use crate::exchange::turn::Turn;
+use crate::stream::Stream;
+use rustix::fd::OwnedFd;
+use rustix::io::{Errno, IoSlice};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+/// Larger pieces are sent from where they are, others copied behind the head.
+const COPY: usize = 16 * 1024;
+/// Bytes gathered before they are sent anyway.
+pub const FULL: usize = 16 * 1024;
+
+pub(super) struct Shared {
+    pub stream: Stream,
+    pub sending: Mutex<Sending>,
+}
+
+/// Kept small: idle connections have it, too.
+#[derive(Default)]
+pub(super) struct Sending {
+    pub turn: Turn,
+    /// Bytes of this reply that never waited. Those that did are counted by the outbox.
+    pub sent: u64,
+    /// Made when the socket does not take all of a reply.
+    pub rest: Option<Box<Rest>>,
+}
+
+#[derive(Default)]
+pub(super) struct Rest {
+    pub outbox: Outbox,
+    /// Owners of bytes that are sent or on disk, to be dropped by a thread that holds the GIL.
+    pub spent: Vec<SharedBytes>,
+    /// A file of which the client has taken all, to be closed.
+    pub idle_file: Option<Box<Overflow>>,
+}
+
+/// A part of a reply.
+pub enum Piece<'p, K> {
+    /// `head`, `body` and `tail`, in one system call where possible. `head` is scratch: small bodies are copied to it. `keep` is
+    /// called if the bytes of the body must outlive the call; it gives an owner of the same bytes.
+    Bytes { head: &'p mut Vec<u8>, body: &'p [u8], tail: &'p [u8], keep: K },
+    /// So many bytes of a file from an offset, between others.
+    File { head: &'p [u8], file: (OwnedFd, u64, u64), tail: &'p [u8] },
+}
+
+/// When a piece is to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// At once, as far as the socket takes it.
+    Now,
+    /// More is to come, and what does not go out at once is left to the monitor, if it is no more than `mark` bytes. `gather`: it
+    /// travels with the pieces behind it.
+    Streaming { gather: bool, mark: usize },
+    /// It is a whole answer, which may wait for others.
+    Together,
+}
+
+/// The outcome of sending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// All is with the kernel.
+    Sent,
+    /// The rest is left to the monitor. `is_news`: which is to be told.
+    Left { is_news: bool },
+    /// So many bytes wait in memory for the client, and perhaps others in files.
+    Waits { bytes: usize },
+    /// The answer waits for others.
+    Held,
+    /// The client reads no more, or was answered in the owner's place.
+    Gone,
+}
+
+impl Shared {
+    #[inline]
+    pub fn sending(&self) -> MutexGuard<'_, Sending> {
+        self.sending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same, unless another thread is sending.
+    pub fn try_sending(&self) -> Option<MutexGuard<'_, Sending>> {
+        match self.sending.try_lock() {
+            Ok(sending) => Some(sending),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+impl Sending {
+    #[inline]
+    pub fn is_clear(&self) -> bool {
+        self.rest.as_ref().is_none_or(|rest| rest.outbox.is_empty())
+    }
+
+    #[inline]
+    pub fn rest(&mut self) -> &mut Box<Rest> {
+        self.rest.get_or_insert_default()
+    }
+
+    pub fn queued_sent(&self) -> u64 {
+        self.rest.as_ref().map_or(0, |rest| rest.outbox.sent())
+    }
+
+    #[inline]
+    pub fn total_sent(&self) -> u64 {
+        self.sent + self.queued_sent()
+    }
+
+    pub fn may_hold(&self, body: &[u8]) -> bool {
+        body.len() <= COPY && self.is_clear()
+    }
+
+    /// A file of which the client has taken all still takes its room on the disk.
+    #[inline]
+    pub fn note_idle_file(&mut self) {
+        if let Some(rest) = &mut self.rest
+            && rest.outbox.has_idle_file()
+        {
+            rest.idle_file = rest.outbox.take_overflow();
+        }
+    }
+
+    /// Leaves what waits to the monitor, if it is no more than `most` bytes in memory.
+    #[inline]
+    pub fn leave(&mut self, progress: Progress, most: usize) -> Progress {
+        match progress {
+            Progress::Waits { bytes } if bytes <= most => Progress::Left { is_news: self.turn.leave() },
+            progress => progress,
+        }
+    }
+
+    #[inline]
+    pub fn send<K: FnOnce() -> SharedBytes>(&mut self, stream: &Stream, piece: Piece<'_, K>) -> Progress {
+        match piece {
+            Piece::Bytes { head, body, tail, keep } => self.send_bytes(stream, head, body, tail, keep),
+            Piece::File { head, file: (file, offset, count), tail } => {
+                let outbox = &mut self.rest().outbox;
+                outbox.push(head);
+                outbox.push_file(file, offset, count);
+                outbox.push(tail);
+                self.flush(stream)
+            }
+        }
+    }
+
+    #[inline]
+    fn send_bytes(
+        &mut self,
+        stream: &Stream,
+        head: &mut Vec<u8>,
+        body: &[u8],
+        tail: &[u8],
+        keep: impl FnOnce() -> SharedBytes,
+    ) -> Progress {
+        let apart = body.len() > COPY;
+        if !apart {
+            head.extend_from_slice(body);
+            head.extend_from_slice(tail);
+        }
+        let (body, tail) = if apart { (body, tail) } else { (b"".as_slice(), b"".as_slice()) };
+        let count = head.len() + body.len() + tail.len();
+        let mut done = 0;
+        if self.is_clear() {
+            if count == 0 {
+                return Progress::Sent;
+            }
+            let result = if apart {
+                stream.send_slices(&[IoSlice::new(head), IoSlice::new(body), IoSlice::new(tail)])
+            } else {
+                stream.send(head)
+            };
+            match result {
+                Ok(count) => done = count,
+                Err(Errno::AGAIN) => {}
+                Err(_) => return Progress::Gone,
+            }
+            self.sent += done as u64;
+            if done == count {
+                return Progress::Sent;
+            }
+        }
+        self.queue_rest(done, (head, body, tail), keep);
+        self.flush(stream)
+    }
+
+    /// Queues what a send did not take: the head and the tail as copies, the body by reference.
+    #[cold]
+    fn queue_rest(
+        &mut self,
+        done: usize,
+        (head, body, tail): (&[u8], &[u8], &[u8]),
+        keep: impl FnOnce() -> SharedBytes,
+    ) {
+        let outbox = &mut self.rest().outbox;
+        outbox.push(&head[done.min(head.len())..]);
+        let at = done.saturating_sub(head.len());
+        if at < body.len() {
+            outbox.push_shared(keep(), at, body.len());
+        }
+        outbox.push(&tail[at.saturating_sub(body.len())..]);
+    }
+
+    pub fn flush(&mut self, stream: &Stream) -> Progress {
+        let Some(rest) = &mut self.rest else { return Progress::Sent };
+        match rest.outbox.flush(stream, &mut rest.spent) {
+            Flush::Empty => Progress::Sent,
+            Flush::Blocked => Progress::Waits { bytes: rest.outbox.in_memory() },
+            Flush::Gone | Flush::Truncated => Progress::Gone,
+        }
+    }
+}
