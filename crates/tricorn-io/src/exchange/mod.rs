@@ -264,9 +264,12 @@ impl Exchange {
         end
     }
 
-    /// The answer must not be held back, to be sent with others.
-    pub fn send_at_once(&mut self) {
-        self.lane.may_hold(false);
+    /// Sends what waits, as far as the socket takes it. For a caller that keeps an exchange whose reply is complete: the answer may
+    /// wait for the exchange to be given back.
+    pub fn flush(&mut self) {
+        if self.lane.is_behind() {
+            self.lane.flush();
+        }
     }
 
     /// The application failed, for the scoreboard.

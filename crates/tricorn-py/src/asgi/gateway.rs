@@ -155,9 +155,6 @@ impl Asgi {
             Ok(scope) => scope,
             Err(error) => return ground.refuse(py, exchange, error, None),
         };
-        if ground.shared.has_after() {
-            exchange.send_at_once(); // a callback may take long, and the client should not wait for it
-        }
         let token = match &ground.shared.before {
             None => None,
             Some(before) => match before.bind(py).call1((&scope,)) {

@@ -13,7 +13,6 @@ use tricorn_proto::websocket::handshake::{Asked, Wrong};
 
 /// Calls the application for a handshake, and lets its task run as far as it comes.
 pub fn start(py: Python<'_>, ground: &Arc<Ground>, mut exchange: Box<Exchange>, asked: Asked) -> PyResult<()> {
-    exchange.send_at_once();
     let names = PyList::new(py, &asked.wanted.protocols)?;
     let scope = match ground.maker().websocket(py, &ground.shared.engine, &mut exchange, names) {
         Ok(scope) => scope,

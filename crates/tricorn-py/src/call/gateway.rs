@@ -147,11 +147,8 @@ impl CallServer {
 }
 
 impl Gateway for CallServer {
-    fn begin(&self, py: Python<'_>, mut exchange: Box<Exchange>) -> PyResult<Option<Box<Exchange>>> {
+    fn begin(&self, py: Python<'_>, exchange: Box<Exchange>) -> PyResult<Option<Box<Exchange>>> {
         let (ground, shared) = (&self.ground, &self.ground.shared);
-        if shared.has_after() {
-            exchange.send_at_once(); // a callback may take long, and the client should not wait for it
-        }
         ground.begin();
         let slot = exchange.slot();
         let begin = || self.start(&Bound::new(py, Call::new(ground.clone(), exchange))?);

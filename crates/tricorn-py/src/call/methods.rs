@@ -124,8 +124,8 @@ impl Call {
             exchange.foresee_close_unread(is_whole);
             if is_whole {
                 exchange.answered();
-                exchange.send_at_once();
                 *end = Some(Piece::all(chunk).write_last(&this.ground.shared.engine, exchange));
+                exchange.flush(); // the handler may go on
                 return Ok(if exchange.is_gone() { Written::Gone } else { Written::Accepted });
             }
             Ok(Piece::all(chunk).write(&this.ground.shared.engine, exchange, None).into())

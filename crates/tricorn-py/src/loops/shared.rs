@@ -171,6 +171,9 @@ impl Shared {
             exchange.timing.route = self.routes.of_scope(scope.bind(py));
         }
         self.log(py, &exchange, &ending);
+        if self.has_after() {
+            exchange.flush(); // a callback may take long, and the client should not wait for it
+        }
         self.after(py, &exchange, &ending);
         let call = self.calls.take(exchange.slot());
         let has_chores = self.beginning.give_back(&self.engine, exchange);

@@ -77,7 +77,6 @@ impl Transports {
 impl Gateway for Transports {
     fn begin(&self, py: Python<'_>, mut exchange: Box<Exchange>) -> PyResult<Option<Box<Exchange>>> {
         let (ground, shared) = (&*self.ground, &self.ground.shared);
-        exchange.send_at_once();
         shared.beginning.of(&shared.engine, exchange.slot(), || match self.transport(py, &mut exchange) {
             Ok(transport) => events::begin(transport.bind(py), exchange),
             Err(error) => {

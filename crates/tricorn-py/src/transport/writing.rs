@@ -268,6 +268,7 @@ impl Speech<'_, '_> {
         self.exchange.foresee_close_unread(true);
         self.exchange.answered();
         Piece::part(self.bytes, start..end).write_last(self.engine, self.exchange);
+        self.exchange.flush(); // the protocol may go on
     }
 }
 

@@ -265,9 +265,6 @@ impl Server {
                 return Err((exchange, Ok(())));
             }
         };
-        if self.gateway.get().after.is_some() {
-            exchange.send_at_once(); // a callback may take long, and the client should not wait for it
-        }
         let slot = exchange.slot();
         if self.context.is_some() {
             self.engine.knows_call_by(slot, context.address());
@@ -321,6 +318,9 @@ impl Server {
             py.detach(|| engine.keep_rest(&mut exchange));
         }
         self.log(py, &exchange, Some(&environ));
+        if self.gateway.get().after.is_some() {
+            exchange.flush(); // a callback may take long, and the client should not wait for it
+        }
         self.after(py, &exchange, &environ, token.map(|token| token.into_bound(py)));
         drop(environ);
         self.keep_objects(py, objects);

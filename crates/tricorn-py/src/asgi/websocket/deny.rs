@@ -48,6 +48,7 @@ pub fn body(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<P
     let inputs = HeadInputs { close: true, ..engine.head_inputs(&wall, load.as_deref(), body_length) };
     let sent = if is_all {
         exchange.write_last(&inputs, bytes, keep);
+        exchange.flush(); // the application may go on
         Sent::Accepted
     } else {
         engine.write(&mut exchange, &inputs, bytes, keep)
