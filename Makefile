@@ -44,10 +44,21 @@ demo: build ## Builds, serves an example and shows it answering (DEMO=fastapi_ap
 	@$(BIN)/python scripts/demo.py
 
 .PHONY: test
-test: ## Everything: the wheel in a clean environment, the Rust tests and every Python test incl. real processes
+test: ## The tests that a push needs, on one Python: Rust, the site and the Python tests incl. real processes
 	@# Side by side, since pip and most of these tests wait.
-	@$(MAKE) -j 4 rust-tests check-wheel tools another-python docs rewritten
+	@$(MAKE) -j 4 rust-tests tools docs rewritten
 	@$(MAKE) pytest
+
+# Each part runs whatever became of the others, so that one night tells of all of them.
+TEST_ALL := rust-tests pytest-all check-wheel another-python storms test-reference test-agents test-cluster test-image fuzz miri tsan mutants
+# Another sixth of the mutants each day.
+SIXTH := $(shell echo $$(( 10#$$(date +%j) % 6 + 1 )))
+.PHONY: test-all
+test-all: ## Everything, for the night: `make test` with no rerun and no class left out, wheels, another Python, storms, cluster, images, fuzzing, Miri, ThreadSanitizer, a sample of the mutants (hours; parts that need root or a nightly Rust fail without)
+	@$(MAKE) -j 4 compile-tests tools docs rewritten
+	@failed=; for part in $(TEST_ALL); do \
+	  $(MAKE) $$part MUTANTS_ARGS="$(or $(MUTANTS_ARGS),--portion $(SIXTH)/6)" || failed="$$failed $$part"; done; \
+	if [ -n "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi
 
 # tricorn-py is an extension module: its symbols of Python are resolved by the interpreter that loads it, so cargo cannot
 # link it into a test program. It holds no logic of its own and is tested from Python.
@@ -69,22 +80,17 @@ tools:
 	@scripts/setup_tools
 
 # Bytecode first: the servers of the tests write none (their modules are edited within a second), and there are thousands.
-# pytest may write its own: else each of its processes rewrites the assertions of all modules, every time.
-# Six processes for each processor, since most of a test's time is waiting: for deadlines, and for its servers. Beside two busy
-# loops six take 20 s less than four.
-#
-# What failed runs again, alone: a machine that others use may hold up one test among thousands. A test that fails twice
-# fails; one that fails once is listed, and wants mending.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
-again = || { printf '\033[1m== Once more and alone: what failed\033[0m\n'; \
-	  $(PYTEST) -v --last-failed --last-failed-no-failures none --maxfail 1 $(1); }
-.PHONY: pytest
-pytest: build rewritten ## Only the Python tests (PYTEST_ARGS="-k name" chooses)
-	$(call say,Python tests)
+.PHONY: pytest pytest-all
+pytest: build rewritten ## Only the Python tests of `make test` (PYTEST_ARGS="-k name" chooses); the record is in dist/tests
 	@$(BIN)/python -m compileall -q python/tricorn packages tests
-	@$(PYTEST) -n $$((6 * $$(nproc))) --dist loadfile --no-loadscope-reorder --durations=40 $(PYTEST_ARGS) $(call again,$(PYTEST_ARGS))
+	@$(BIN)/python -m tests.run $(PYTEST_ARGS)
 
-# pytest rewrites the assertions of a module once, and keeps it. In a new checkout twelve processes that begin together would
+pytest-all: build rewritten ## Every Python test, those of the night too; what fails does not run again
+	@$(BIN)/python -m compileall -q python/tricorn packages tests
+	@TRICORN_WHOLE_TABLE=1 $(BIN)/python -m tests.run --all $(PYTEST_ARGS)
+
+# pytest rewrites the assertions of a module once, and keeps it. In a new checkout six processes that begin together would
 # each rewrite all of them: half a minute of CPU. What cannot be collected is told by the run itself.
 .PHONY: rewritten
 rewritten: $(VENV)/.rewritten
@@ -96,7 +102,7 @@ $(VENV)/.rewritten: | $(BUILT)
 SMOKE := tests/unit/gateway tests/integration/test_signals.py tests/conformance/wsgi_pep3333 -k "unit or gthread or asgi"
 .PHONY: pytest-smoke
 pytest-smoke: build
-	@$(PYTEST) -q -n 2 --dist loadfile $(SMOKE) $(call again,$(SMOKE))
+	@$(PYTEST) -q -n 2 --dist loadfile $(SMOKE)
 
 .PHONY: another-python
 another-python: build

@@ -15,6 +15,7 @@ import pytest
 from tests import skips
 from tests.harness import REFERENCE, Server
 from tests.harness import server as servers
+from tests.lanes import lanes
 
 TESTS = Path(__file__).parent
 AnyReport = TypeVar("AnyReport", pytest.CollectReport, pytest.TestReport)
@@ -81,6 +82,8 @@ SUITES = ("integration", "compat", "frameworks", "examples", "attacks")
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "beyond_reference(why): tricorn promises more here than the server it replaces")
+    config.addinivalue_line("markers", "needs_cpu: about processor time, so it runs after the others (tests/lanes.py)")
+    config.addinivalue_line("markers", "nightly: left to `make test-all` (tests/lanes.py)")
     # A shell has its background jobs ignore it, and programs that tests start would do so, too.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -112,8 +115,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return LoadRoomScheduling(config, log)
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: _place(str(item.path)))
+    for item in items:
+        call = getattr(item, "callspec", None)
+        parameters, identifier = (call.params, call.id) if call else ({}, "")
+        for mark in lanes(item.path.relative_to(TESTS).as_posix(), parameters, identifier):
+            item.add_marker(mark)
     for item in items if REFERENCE else ():
         if promise := item.get_closest_marker("beyond_reference"):
             item.add_marker(pytest.mark.skip(reason=f"the reference server: {promise.args[0]}"))

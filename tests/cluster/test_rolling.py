@@ -1,6 +1,6 @@
 """Every host is stopped and started, one after another, under load: no request is lost.
 
-`make test` has the rows of `SHORT`; `make test-cluster` has all of them.
+`make test-all` has the rows of `SHORT`; `make test-cluster` has all of them.
 """
 
 from __future__ import annotations

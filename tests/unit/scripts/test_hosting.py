@@ -102,12 +102,23 @@ def test_what_is_released_has_no_paths_of_a_machine_and_the_address_of_the_repos
 
 
 def test_the_workflow_of_tests_runs_what_everyone_runs() -> None:
-    steps = read(GITHUB / "workflows" / "test.yml")["jobs"]["test"]["steps"]
+    jobs = read(GITHUB / "workflows" / "test.yml")["jobs"]
+    steps = jobs["test"]["steps"]
     runs = [step["run"] for step in steps if "run" in step]
     assert runs == [".ci/run"]
     assert (ROOT / ".ci/run").exists()
-    (versions,) = (step["with"]["python-version"] for step in steps if "setup-python" in step.get("uses", ""))
-    assert set(versions.split()) == {PYTHONS[0], PYTHONS[-1]}
+    (version,) = (step["with"]["python-version"] for step in steps if "setup-python" in step.get("uses", ""))
+    assert [version, *jobs["pythons"]["strategy"]["matrix"]["python"]] == list(PYTHONS), "each Python has a job"
+    assert any(step.get("run") == "make check-wheel" for step in jobs["wheel"]["steps"])
+
+
+def test_the_workflow_of_the_night_runs_every_part_of_test_all() -> None:
+    jobs = read(GITHUB / "workflows" / "nightly.yml")["jobs"]
+    assert jobs["pythons"]["strategy"]["matrix"]["python"] == list(PYTHONS)
+    runs = " ".join(step.get("run", "") for job in jobs.values() for step in job["steps"])
+    parts = re.search(r"^TEST_ALL := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert parts
+    assert [part for part in parts[1].split() if part not in re.findall(r"[\w-]+", runs)] == []
 
 
 def test_hooks_before_a_commit_are_checks_of_the_project() -> None:

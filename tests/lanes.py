@@ -1,0 +1,66 @@
+"""Which tests run when: the marks `nightly` and `needs_cpu`, in one place.
+
+`make test` leaves out `nightly`; `make test-all` runs everything. Each runs the marked `needs_cpu` last, in two
+processes (tests/run.py), so that the suite itself does not take away the processor time that they measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+NEEDS_CPU = (
+    "integration/doctor",
+    "integration/test_one_queue.py",
+    "integration/test_load_report.py",
+    "integration/test_offload.py",
+    "integration/test_loop_time.py",
+    "integration/test_call_time.py",
+    "integration/test_loop_disconnects.py",
+    "integration/test_waits.py",
+    "integration/test_wake_ups.py",
+    "integration/test_tune.py",
+    "examples/test_kafka_flush.py",
+    "healthy",
+)
+"""Rooms and files of tests about processor time, wake-ups or memory while a server is busy: serial lane."""
+
+NIGHTLY = ("storms", "healthy", "cluster", "integration/test_benches.py")
+"""Rooms and files in which several servers, hosts or commands compete for seconds, whatever changed."""
+
+EVENTLET_ON_PUSH = (
+    "unit",
+    "conformance",
+    "attacks",
+    "compat/test_worker_classes.py",
+    "integration/test_green_promises.py",
+)
+"""One room of each promise keeps its eventlet column in `make test`; the others have it in `make test-all`."""
+
+DOCTOR_TABLE = "integration/doctor/test_table.py"
+DOCTOR_CLASSES_ON_PUSH = ("gevent", "asgi-asyncio")
+INTERPRETERS = "integration/doctor/test_interpreters.py"
+INTERPRETERS_ON_PUSH = ("3.13", "static")
+"""One of each way in which frames are found: with a libpython and without."""
+
+
+def lanes(file: str, parameters: Mapping[str, object], identifier: str = "") -> set[str]:
+    """The marks of a test, by its file below tests/, the parameters of its case and their identifier."""
+    marks = set()
+    if _is_below(file, NEEDS_CPU):
+        marks.add("needs_cpu")
+    if _is_below(file, NIGHTLY) or _is_for_the_night(file, parameters, identifier):
+        marks.add("nightly")
+    return marks
+
+
+def _is_for_the_night(file: str, parameters: Mapping[str, object], identifier: str) -> bool:
+    if file == DOCTOR_TABLE and "worker_class" in parameters:
+        return parameters["worker_class"] not in DOCTOR_CLASSES_ON_PUSH
+    if file == INTERPRETERS and "python" in parameters:
+        return identifier not in INTERPRETERS_ON_PUSH
+    has_eventlet = any(str(value).partition("-")[0] == "eventlet" for value in parameters.values())
+    return has_eventlet and not _is_below(file, EVENTLET_ON_PUSH)
+
+
+def _is_below(file: str, rooms: tuple[str, ...]) -> bool:
+    return any(file == room or file.startswith(f"{room}/") for room in rooms)

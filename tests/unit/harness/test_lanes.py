@@ -1,0 +1,46 @@
+"""The lanes of the suite: which tests wait for the night, and which have the processors to themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import lanes
+from tests.lanes import DOCTOR_TABLE, INTERPRETERS
+
+TESTS = Path(lanes.__file__).parent
+
+
+@pytest.mark.parametrize(
+    "file", [*lanes.NEEDS_CPU, *lanes.NIGHTLY, *lanes.EVENTLET_ON_PUSH, DOCTOR_TABLE, INTERPRETERS]
+)
+def test_lanes_name_rooms_and_files_that_exist(file: str) -> None:
+    assert (TESTS / file).exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "parameters", "marks"),
+    [
+        ("integration/test_signals.py", {"worker_class": "gevent"}, set()),
+        ("integration/test_signals.py", {"worker_class": "eventlet"}, {"nightly"}),
+        ("integration/test_signals.py", {"server": "eventlet-unix"}, {"nightly"}),
+        ("conformance/rfc9112/test_chunked.py", {"server": "eventlet-unix"}, set()),
+        ("integration/test_one_queue.py", {"worker_class": "sync"}, {"needs_cpu"}),
+        ("integration/test_one_queue.py", {"worker_class": "eventlet"}, {"needs_cpu", "nightly"}),
+        ("integration/doctor/test_blame.py", {}, {"needs_cpu"}),
+        (DOCTOR_TABLE, {"worker_class": "gevent", "name": "sleeps"}, {"needs_cpu"}),
+        (DOCTOR_TABLE, {"worker_class": "tornado", "name": "flushes"}, {"needs_cpu", "nightly"}),
+        (DOCTOR_TABLE, {}, {"needs_cpu"}),
+        ("storms/test_storms.py", {"seed": 1}, {"nightly"}),
+    ],
+)
+def test_lanes_of_a_test_are_those_of_its_file_and_class(
+    file: str, parameters: dict[str, object], marks: set[str]
+) -> None:
+    assert lanes.lanes(file, parameters) == marks
+
+
+@pytest.mark.parametrize(("identifier", "waits"), [("3.13", False), ("static", False), ("3.10", True)])
+def test_lanes_leave_most_interpreters_of_the_doctor_to_the_night(identifier: str, waits: bool) -> None:
+    assert ("nightly" in lanes.lanes(INTERPRETERS, {"python": 13}, identifier)) == waits
