@@ -1,4 +1,5 @@
-# tricorn: everything is one of these commands. `make help` lists them.
+# tricorn: everything is one of these commands. `make help` lists those of every day,
+# `make help-all` the rest.
 #
 # On a fresh Debian machine with Rust, Python >= 3.10, make and a C compiler, `make demo` and `make test` need no
 # preparation: they set up what they use.
@@ -19,6 +20,7 @@ BUILT := $(VENV)/.built-$(PROFILE)
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+CARGO_DENY := 0.19.0
 PACKAGES := $(wildcard packages/tricorn-*)
 RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(PACKAGES:=/pyproject.toml) $(shell find crates -name '*.rs' -o -name Cargo.toml)
 say = @printf '\033[1m== %s\033[0m\n' "$(1)"
@@ -46,7 +48,7 @@ demo: build ## Builds, serves an example and shows it answering (DEMO=fastapi_ap
 .PHONY: test
 test: ## The tests that a push needs, on one Python: Rust, the site and the Python tests incl. real processes
 	@# Side by side, since pip and most of these tests wait.
-	@$(MAKE) -j 4 rust-tests tools docs rewritten
+	@$(MAKE) -j 4 rust-tests missing-tools docs rewritten
 	@$(MAKE) pytest
 
 # Each part runs whatever became of the others, so that one night tells of all of them.
@@ -55,7 +57,7 @@ TEST_ALL := rust-tests pytest-all check-wheel another-python storms test-referen
 SIXTH := $(shell echo $$(( 10#$$(date +%j) % 6 + 1 )))
 .PHONY: test-all
 test-all: ## Everything, for the night: `make test` with no rerun and no class left out, wheels, another Python, storms, cluster, images, fuzzing, Miri, ThreadSanitizer, a sample of the mutants (hours; parts that need root or a nightly Rust fail without)
-	@$(MAKE) -j 4 compile-tests tools docs rewritten
+	@$(MAKE) -j 4 compile-tests missing-tools docs rewritten
 	@failed=; for part in $(TEST_ALL); do \
 	  $(MAKE) $$part MUTANTS_ARGS="$(or $(MUTANTS_ARGS),--portion $(SIXTH)/6)" || failed="$$failed $$part"; done; \
 	if [ -n "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi
@@ -71,12 +73,17 @@ compile-tests: $(VENV)/.made
 	+@$(CARGO_TEST) --no-run
 
 .PHONY: rust-tests
-rust-tests: compile-tests ## Only the Rust tests
+rust-tests: compile-tests ### Only the Rust tests
 	$(call say,Rust tests)
 	+@$(CARGO_TEST) --quiet
 
+# As root it installs packages of Debian, which no other target does.
 .PHONY: tools
-tools:
+tools: ### Installs the programs that tests try tricorn with: a browser, shells, proxies (root; apt-get)
+	@scripts/setup_tools --install
+
+.PHONY: missing-tools
+missing-tools:
 	@scripts/setup_tools
 
 # Bytecode first: the servers of the tests write none (their modules are edited within a second), and there are thousands.
@@ -125,14 +132,14 @@ $(DOCS)/.setup: requirements/docs.txt | $(VENV)/.made
 	@touch $@
 
 .PHONY: baton
-baton: $(VENV)/.setup ## Tests against a core that measures how long the baton is held: none may hold it for a millisecond of work
+baton: $(VENV)/.setup ### Tests against a core that measures how long the baton is held: none may hold it for a millisecond of work
 	$(call say,How long the baton is held)
 	@$(BIN)/python scripts/baton.py
 
 ##@ Building
 
 .PHONY: setup
-setup: $(VENV)/.setup ## Makes the Python environment in .venv
+setup: $(VENV)/.setup ### Makes the Python environment in .venv
 
 # What is missing on this machine is said before anything else happens.
 $(VENV)/.made:
@@ -157,7 +164,7 @@ TEST_REQUIREMENTS := -r requirements/test.txt -r requirements/lint.txt
 INSTALL = $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(TEST_REQUIREMENTS)
 
 .PHONY: lock
-lock: $(VENV)/.made ## Resolves requirements/test.in into test.txt, for all Pythons at once (LOCK_ARGS=--upgrade: the newest)
+lock: $(VENV)/.made ### Resolves requirements/test.in into test.txt, for all Pythons at once (LOCK_ARGS=--upgrade: the newest)
 	@$(BIN)/python -m pip install --quiet -r requirements/build.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-emit-index-url --no-emit-find-links \
 	  --no-annotate --custom-compile-command "make lock" $(LOCK_ARGS) requirements/test.in -o requirements/test.txt
@@ -175,7 +182,7 @@ $(BUILT): $(VENV)/.setup $(RUST_SOURCES)
 	@touch $@
 
 .PHONY: wheel
-wheel: $(VENV)/.setup ## Builds the wheels into dist/, as they are released: the server's for this Python, and those of packages/
+wheel: $(VENV)/.setup ### Builds the wheels into dist/, as they are released: the server's for this Python, and those of packages/
 	$(call say,Building the wheels (paths are remapped: everything is compiled anew))
 	@RUSTFLAGS="--remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}/registry/src=crates --remap-path-prefix=$(CURDIR)=." \
 	  $(BIN)/maturin build --release --quiet --out dist --interpreter $(BIN)/python
@@ -183,7 +190,7 @@ wheel: $(VENV)/.setup ## Builds the wheels into dist/, as they are released: the
 	@for package in $(PACKAGES); do (cd $$package && $(abspath $(BIN))/python -m hatchling build -t wheel -d $(abspath dist) >/dev/null); done
 
 .PHONY: check-wheel
-check-wheel: build ## Proves that each distribution installs alone, in a clean environment without Rust, and serves or says what is missing
+check-wheel: build ### Proves that each distribution installs alone, in a clean environment without Rust, and serves or says what is missing
 	$(call say,The wheels in clean environments)
 	@scripts/check_wheel $(BIN)/python
 
@@ -192,7 +199,7 @@ check-wheel: build ## Proves that each distribution installs alone, in a clean e
 # Applications whose dependencies exclude one another have an environment each.
 APPLICATIONS := $(patsubst requirements/applications/%.txt,.venvs/applications/%/.setup,$(wildcard requirements/applications/*.txt))
 .PHONY: check-frameworks
-check-frameworks: build $(APPLICATIONS) ## From the wheel, without this checkout: `tricorn main:app` for eight frameworks, and applications such as Gradio, MCP, Streamlit beside uvicorn (needs the network; PYTEST_ARGS="-k gradio")
+check-frameworks: build $(APPLICATIONS) ### From the wheel, without this checkout: `tricorn main:app` for eight frameworks, and applications such as Gradio, MCP, Streamlit beside uvicorn (needs the network; PYTEST_ARGS="-k gradio")
 	$(call say,The frameworks and applications and the wheel)
 	@scripts/check_frameworks $(BIN)/python .venvs/applications $(PYTEST_ARGS)
 
@@ -202,12 +209,17 @@ check-frameworks: build $(APPLICATIONS) ## From the wheel, without this checkout
 	@$(BIN)/uv pip install --quiet --compile-bytecode --python .venvs/applications/$*/bin/python -r $<
 	@touch $@
 
+.PHONY: deny
+deny: $(VENV)/.made ### Licences, sources, bans and advisories of crates (deny.toml), by cargo-deny, which it installs
+	@cargo deny --version 2>/dev/null | grep -q ' $(CARGO_DENY)$$' || cargo install --quiet --locked cargo-deny@$(CARGO_DENY)
+	@cargo deny --all-features check
+
 .PHONY: audit
-audit: ## Asks OSV whether a locked version, of Rust or Python, has a known vulnerability (needs the network)
+audit: ### Asks OSV whether a locked version, of Rust or Python, has a known vulnerability (needs the network)
 	@$(PYTHON) scripts/audit.py
 
 .PHONY: test-pythons
-test-pythons: ## The Python tests on every CPython 3.10-3.14 found here, each in its own .venvs/3.X (FREE_THREADED=1)
+test-pythons: ### The Python tests on every CPython 3.10-3.14 found here, each in its own .venvs/3.X (FREE_THREADED=1)
 	@scripts/test_pythons
 
 # What describes gunicorn's behaviour, and what any server does. The rest of the suite is about promises beyond it.
@@ -215,7 +227,7 @@ REFERENCE_TESTS := tests/compat tests/conformance/rfc9110 tests/conformance/wsgi
   tests/integration/test_boot.py tests/integration/test_bad_input.py tests/integration/test_concurrency.py \
   tests/integration/test_access_log.py
 .PHONY: test-reference
-test-reference: build .venvs/reference/.setup ## The tests of gunicorn's behaviour, against gunicorn itself: are they true?
+test-reference: build .venvs/reference/.setup ### The tests of gunicorn's behaviour, against gunicorn itself: are they true?
 	@TRICORN_TEST_SERVER="$(abspath .venvs/reference/bin/python) -m gunicorn" \
 	  $(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder $(REFERENCE_TESTS)
 
@@ -226,7 +238,7 @@ test-reference: build .venvs/reference/.setup ## The tests of gunicorn's behavio
 	@touch $@
 
 .PHONY: test-agents
-test-agents: build .venvs/agents/.setup ## The packages of monitoring agents: do they see the same here as under gunicorn and uvicorn?
+test-agents: build .venvs/agents/.setup ### The packages of monitoring agents: do they see the same here as under gunicorn and uvicorn?
 	@TRICORN_TEST_AGENTS="$(abspath .venvs/agents)" $(BIN)/python -m pytest -q -n 2 tests/agents
 
 .venvs/agents/.setup: requirements/agents.txt | $(VENV)/.setup
@@ -238,12 +250,12 @@ test-agents: build .venvs/agents/.setup ## The packages of monitoring agents: do
 
 # Beside two that wait for a host, a third one would be late for reasons that are not the server's.
 .PHONY: test-cluster
-test-cluster: build tools .venvs/cluster/.setup ## Several hosts in network namespaces behind HAProxy, nginx, Envoy and rules of nftables (root; 6 minutes)
+test-cluster: build missing-tools .venvs/cluster/.setup ### Several hosts in network namespaces behind HAProxy, nginx, Envoy and rules of nftables (root; 6 minutes)
 	@TRICORN_TEST_CLUSTER=1 $(BIN)/python -m pytest -q -n 2 --dist load tests/cluster tests/deploy $(PYTEST_ARGS)
 
 # Without a registry: the official images have stand-ins of Debian's packages and of the compiler that builds here.
 .PHONY: test-image
-test-image: $(VENV)/.setup ## The Dockerfiles: built and run by podman (root; debootstrap; 5 minutes, the first time 10)
+test-image: $(VENV)/.setup ### The Dockerfiles: built and run by podman (root; debootstrap; 5 minutes, the first time 10)
 	@TRICORN_TEST_IMAGE=1 $(BIN)/python -m pytest -q tests/deploy/test_image.py $(PYTEST_ARGS)
 
 .venvs/cluster/.setup: requirements/cluster.txt | $(VENV)/.setup
@@ -252,108 +264,69 @@ test-image: $(VENV)/.setup ## The Dockerfiles: built and run by podman (root; de
 	@$(BIN)/uv pip install --quiet --python .venvs/cluster/bin/python -r requirements/cluster.txt
 	@touch $@
 
+# Measurements, by the name of their module in benches/: benches/README.md says which question each answers.
+NAME ?= cases
+BENCHES := cases classic idle tls generators slow-clients uploads one-queue overload fleet herd reload versions instructions operations
+# They start tricorn alone: no peer has to be installed.
+ALONE := generators fleet herd reload versions instructions operations
+MODULE = $(subst -,_,$(patsubst uploads,beside uploads,$(patsubst slow-clients,beside slow,$(NAME))))
 .PHONY: bench
-bench: build .venvs/bench/.setup ## What a request costs beside the peers (BENCH_ARGS="--only hello,ws"); about 45 minutes
-	@$(BIN)/python -m benches.cases $(BENCH_ARGS)
+bench: build $(if $(filter $(NAME),$(ALONE)),,.venvs/bench/.setup) ## Measures beside the peers (NAME=tls or another of benches/README.md; BENCH_ARGS="--only hello,ws")
+	@[[ " $(BENCHES) " == *" $(NAME) "* ]] || { echo "make bench NAME=…: one of $(BENCHES)" >&2; exit 2; }
+	@$(BIN)/python -m benches.$(MODULE) $(BENCH_ARGS)
+	@case $(NAME) in \
+	  classic) $(BIN)/python -m benches.render.performance ;; \
+	  fleet) $(BIN)/python -m benches.render.fleet ;; \
+	esac
 
-.PHONY: bench-classic
-bench-classic: build .venvs/bench/.setup ## The classical measurements, and docs/how-it-works/performance.md; 2 to 3 hours (BENCH_ARGS="--quick": 15 minutes)
-	@$(BIN)/python -m benches.classic $(BENCH_ARGS)
-	@$(BIN)/python scripts/render_performance.py
+# The names that the measurements had before: `make bench-tls`.
+bench-%:
+	@$(MAKE) bench NAME=$*
 
-.PHONY: bench-idle
-bench-idle: build .venvs/bench/.setup ## What ten thousand clients weigh that wait: idle, asleep, with a WebSocket; about 30 minutes
-	@$(BIN)/python -m benches.idle $(BENCH_ARGS)
-
-.PHONY: bench-tls
-bench-tls: build .venvs/bench/.setup ## What TLS costs: a hello, handshakes, 100 MiB, idle connections, a flood; about 15 minutes
-	@$(BIN)/python -m benches.tls $(BENCH_ARGS)
-
-.PHONY: bench-generators
-bench-generators: build ## Do `tricorn load`, hey and wrk say the same of one server, and what does each cost?
-	@$(BIN)/python -m benches.generators $(BENCH_ARGS)
-
-.PHONY: bench-slow-clients
-bench-slow-clients: build .venvs/bench/.setup ## What a healthy client sees beside a thousand slow ones
-	@$(BIN)/python -m benches.beside slow $(BENCH_ARGS)
-
-.PHONY: bench-uploads
-bench-uploads: build .venvs/bench/.setup ## What a healthy client sees beside four uploads at full speed, for each worker class
-	@$(BIN)/python -m benches.beside uploads $(BENCH_ARGS)
-
-.PHONY: bench-one-queue
-bench-one-queue: build .venvs/bench/.setup ## Waits beside those of queueing theory (BENCH_ARGS="--one-slow"); about 30 minutes
-	@$(BIN)/python -m benches.one_queue $(BENCH_ARGS)
-
-.PHONY: bench-overload
-bench-overload: build .venvs/bench/.setup ## What is served, and how soon the rest is refused, at three times the capacity
-	@$(BIN)/python -m benches.overload $(BENCH_ARGS)
-
-.PHONY: bench-fleet
-bench-fleet: build ## Simulated: where requests of a thousand hosts wait, and which metric to scale on; about 4 minutes
-	@$(BIN)/python -m benches.fleet $(BENCH_ARGS)
-	@$(BIN)/python scripts/render_fleet.py
-
-.PHONY: bench-herd
-bench-herd: build ## CPU per connection of eight workers beside one's (BENCH_ARGS="--base REVISION"); about 6 minutes
-	@$(BIN)/python -m benches.herd $(BENCH_ARGS)
-
-.PHONY: bench-reload
-bench-reload: build ## How soon `--reload` serves a changed line, for each engine; a minute
-	@$(BIN)/python -m benches.reload $(BENCH_ARGS)
-
-.PHONY: bench-versions
-bench-versions: build ## CPU per request of this checkout beside another revision's (BENCH_ARGS="--base REVISION"); about 15 minutes
-	@$(BIN)/python -m benches.versions $(BENCH_ARGS)
-
-.PHONY: bench-instructions
-bench-instructions: build ## Instructions per request of this checkout beside another revision's, by valgrind (BENCH_ARGS="--base REVISION"); about 5 minutes
-	@$(BIN)/python -m benches.instructions $(BENCH_ARGS)
-
-.PHONY: bench-operations
-bench-operations: build ## What hostile clients of the control socket cost the arbiter, and how soon /metrics is answered; a minute
-	@$(BIN)/python -m benches.operations $(BENCH_ARGS)
-
-.venvs/bench/.setup: requirements/bench.txt scripts/setup_bench
+.venvs/bench/.setup: requirements/bench.txt benches/setup
 	$(call say,Installing the servers to compare with into .venvs/bench)
-	@scripts/setup_bench $(PYTHON)
+	@benches/setup $(PYTHON)
 	@touch $@
 
 .PHONY: mutants
-mutants: build ## Puts faults into a copy, one after another: does the suite notice? (MUTANTS_ARGS="--portion 1/4")
+mutants: build ### Puts faults into a copy, one after another: does the suite notice? (MUTANTS_ARGS="--portion 1/4")
 	$(call say,Mutation check)
 	@$(BIN)/python scripts/mutants.py $(MUTANTS_ARGS)
 
 .PHONY: storms
-storms: build ## Servers under combined disturbances drawn from new seeds, ten minutes of them (STORMS_ARGS="--seconds 3600", "--seed N")
+storms: build ### Servers under combined disturbances drawn from new seeds, ten minutes of them (STORMS_ARGS="--seconds 3600", "--seed N")
 	@$(BIN)/python -m tests.storms $(STORMS_ARGS)
 
 .PHONY: healthy
-healthy: build ## Is anything false in what the doctor says of healthy servers? An hour of them, side by side (HEALTHY_ARGS="--seconds 60")
+healthy: build ### Is anything false in what the doctor says of healthy servers? An hour of them, side by side (HEALTHY_ARGS="--seconds 60")
 	@$(BIN)/python -m tests.healthy $(HEALTHY_ARGS)
 
 .PHONY: fuzz
-fuzz: build ## One minute of fuzzing for each target, and a hundred thousand new mutants at a running server and its control socket
+fuzz: build ### One minute of fuzzing for each target, and a hundred thousand new mutants at a running server and its control socket
 	@fuzz/run 60
 	@seed=$$(date +%s); echo "== mutants, seed $$seed"; \
 	  TRICORN_MUTANTS=100000 TRICORN_SEED=$$seed $(BIN)/python -m pytest -q tests/attacks/test_mutations.py \
 	    tests/attacks/test_control_mutations.py
 
 .PHONY: miri
-miri: ## Rust tests in an interpreter that checks every access to memory (needs a nightly Rust)
+miri: ### Rust tests in an interpreter that checks every access to memory (needs a nightly Rust)
 	+@scripts/sanitize miri
 
 .PHONY: tsan
-tsan: ## Rust tests with threads under ThreadSanitizer (needs a nightly Rust)
+tsan: ### Rust tests with threads under ThreadSanitizer (needs a nightly Rust)
 	+@scripts/sanitize tsan
 
 .PHONY: clean
-clean: ## Removes what was built, and the environments
+clean: ### Removes what was built, and the environments
 	@rm -rf target dist .venv .venvs .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	@find python packages tests benches scripts examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 	@rm -f python/tricorn/_core.*.so
 
 .PHONY: help
-help: ## Prints this list
-	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n\033[1m%s\033[0m\n", substr($$0, 5) } \
-	  /^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+help: ### Prints the commands of every day
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*[^#]## / { printf "  %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: help-all
+help-all: ## Prints all commands
+	@awk 'BEGIN { FS = ":.*##+ " } /^##@/ { printf "\n\033[1m%s\033[0m\n", substr($$0, 5) } \
+	  /^[a-z-]+:.*##+ / { printf "  %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))

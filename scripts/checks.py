@@ -68,13 +68,18 @@ LINT = [
     ),
     Check(
         "performance",
-        [PYTHON, "scripts/render_performance.py", "--check"],
+        [PYTHON, "-m", "benches.render.performance", "--check"],
         "docs/how-it-works/performance.md is what the newest classical run has",
     ),
     Check(
-        "fleet", [PYTHON, "scripts/render_fleet.py", "--check"], "docs/how-it-works has what the newest simulation says"
+        "fleet",
+        [PYTHON, "-m", "benches.render.fleet", "--check"],
+        "docs/how-it-works has what the newest simulation says",
     ),
-    Check("runs", [PYTHON, "scripts/render_runs.py", "--check"], "benches/runs/README.md has every run that is kept"),
+    Check(
+        "runs", [PYTHON, "-m", "benches.render.runs", "--check"], "benches/runs/README.md has every run that is kept"
+    ),
+    Check("archive", [PYTHON, "-m", "benches.archive", "--check"], "raw data of runs is packed"),
     Check(
         "deploying",
         [PYTHON, "scripts/render_deploying.py", "--check"],

@@ -66,7 +66,7 @@ def conclude(
     ]
     page += ["", "## Commands", "", *[f"* {key}: `{value}`" for key, value in commands.items()], ""]
     (folder / "README.md").write_text("\n".join(page))
-    print(f"\nwritten to {folder.relative_to(ROOT)}; to list it: python scripts/render_runs.py")
+    print(f"\nwritten to {folder.relative_to(ROOT)}; to keep it, see benches/runs/README.md")
     return folder
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts import render_first_contact as contact
+from benches.render import first_contact as contact
 from tests.harness.server import REFERENCE, run
 
 pytestmark = pytest.mark.skipif(REFERENCE, reason="the page is about tricorn's own words")

@@ -1,0 +1,1 @@
+"""Pages that show measurements, rendered from the runs that are kept."""
