@@ -20,20 +20,26 @@ BUILT := $(VENV)/.built-$(PROFILE)
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-CARGO_DENY := 0.19.0
+# What is fetched when it is asked for.
+CARGO_DENY := 0.20.2
+PIP_AUDIT := 2.10.1
 PACKAGES := $(wildcard packages/tricorn-*)
 RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(PACKAGES:=/pyproject.toml) $(shell find crates -name '*.rs' -o -name Cargo.toml)
 say = @printf '\033[1m== %s\033[0m\n' "$(1)"
+
+# .pre-commit-config.yaml is the list of checks. Those of one priority run side by side.
+PREK := $(BIN)/prek run --all-files
 
 ##@ Every day
 
 .PHONY: check
 check: build ## Format, lint, types, import rules, budgets, links and the fast tests, as one table (this is plain `make`)
-	@$(BIN)/python scripts/checks.py all
+	@$(PREK) --hook-stage pre-push
 
 .PHONY: lint
 lint: build ## The checks of `make` without the tests
-	@$(BIN)/python scripts/checks.py lint
+	@$(PREK) --hook-stage manual
+	@if command -v actionlint >/dev/null; then actionlint; else echo "actionlint is not installed: workflows are checked by zizmor alone"; fi
 
 .PHONY: format
 format: $(VENV)/.setup ## Formats Rust and Python, and applies the safe fixes of ruff
@@ -210,13 +216,15 @@ check-frameworks: build $(APPLICATIONS) ### From the wheel, without this checkou
 	@touch $@
 
 .PHONY: deny
-deny: $(VENV)/.made ### Licences, sources, bans and advisories of crates (deny.toml), by cargo-deny, which it installs
+deny: ### Licences, sources, bans and advisories of crates (deny.toml), by cargo-deny, which is installed for it (minutes)
 	@cargo deny --version 2>/dev/null | grep -q ' $(CARGO_DENY)$$' || cargo install --quiet --locked cargo-deny@$(CARGO_DENY)
-	@cargo deny --all-features check
+	@cargo deny --locked check
 
 .PHONY: audit
-audit: ### Asks OSV whether a locked version, of Rust or Python, has a known vulnerability (needs the network)
-	@$(PYTHON) scripts/audit.py
+audit: $(VENV)/.setup ### Has a version that requirements/ pins a known vulnerability? By pip-audit (needs the network)
+	@for file in $(wildcard requirements/*.txt); do echo "== $$file"; \
+	  $(BIN)/uv tool run pip-audit@$(PIP_AUDIT) --vulnerability-service osv --no-deps --disable-pip --progress-spinner off \
+	    -r <(sed -E 's/ --no-deps//; /^[^=]*$$/d' $$file); done
 
 .PHONY: test-pythons
 test-pythons: ### The Python tests on every CPython 3.10-3.14 found here, each in its own .venvs/3.X (FREE_THREADED=1)

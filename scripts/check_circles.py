@@ -1,22 +1,18 @@
-"""No file imports itself by way of others: checked in every crate, and in every Python package.
+"""No Rust file imports itself by way of others: checked in every crate.
 
     a  ->  b  ->  c         a file without circles can be read, tested and moved with what stands below it
     ^-------------'         the files of a circle only together
 
-Rust: a path of the code (`use crate::a::B`, `super::a`, `a::b()` where `a` is a module) is an arrow to the file that
-defines what it names, also when it is named through a re-export. `pub use` in a lib.rs or mod.rs is no arrow of that
-file, unless its own code uses the name too. Modules for tests draw no arrows. Besides, the folders at the top of a
-crate form layers: no folder imports itself by way of others either.
+No tool does it: cargo-modules compiles rust-analyzer, for minutes. import-linter has the rule for Python.
 
-Python: every statement that imports is an arrow, also one inside a function or for type checkers.
-
-Circles that are known stand in the lists below. A circle that is not listed fails, and so does an entry that is no
-circle any more, so the lists only become shorter.
+A path of the code (`use crate::a::B`, `super::a`, `a::b()` where `a` is a module) is an arrow to the file that defines
+what it names, also when it is named through a re-export. `pub use` in a lib.rs or mod.rs is no arrow of that file,
+unless its own code uses the name too. Modules for tests draw no arrows. Besides, the folders at the top of a crate
+form layers: no folder imports itself by way of others either.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,24 +20,39 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from scripts.packages import PACKAGES  # noqa: E402
-from scripts.tidy import blank_rust, closing_brace  # noqa: E402
-
 CRATES = ("tricorn-proto", "tricorn-io", "tricorn-py", "tricorn-load", "tricorn-doctor")
 
 Graph = dict[str, set[str]]
-Known = dict[str, list[set[str]]]
-
-# The files of each circle that is still there, from the folder of the sources.
-FILES: Known = {}
-
-# The folders of each circle that is still there. A file beside lib.rs counts as a folder.
-FOLDERS: Known = {}
 
 
-# ---- Rust: the tree of modules, what names stand for in each, and which files a path leads to.
+# ---- Enough of a lexer to count braces. Comments and literals become blanks, lines stay where they are.
+
+RUST_TOKENS = re.compile(
+    r"""
+      //[^\n]*
+    | /\*.*?\*/
+    | b?r(?P<hashes>\#*)".*?"(?P=hashes)
+    | b?c?"(?:\\.|[^"\\])*"
+    | b?'(?:\\(?:x..|u\{[^}]*\}|.)|[^'\\])'
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def blank_rust(text: str) -> str:
+    return RUST_TOKENS.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
+def closing_brace(text: str, position: int) -> int:
+    depth = 1
+    for match in re.compile(r"[{}]").finditer(text, position):
+        depth += 1 if match.group() == "{" else -1
+        if depth == 0:
+            return match.end()
+    return len(text)
+
+
+# ---- The tree of modules, what names stand for in each, and which files a path leads to.
 
 
 @dataclass
@@ -171,44 +182,6 @@ def files_of(here: Module, path: list[str], seen: frozenset[tuple[str, str]] = f
     return next((files for files in through if files), {place.file})
 
 
-# ---- Python
-
-
-def python_graph(package: Path) -> Graph:
-    files = {module_name(package, path): path for path in sorted(package.rglob("*.py"))}
-    graph: Graph = {}
-    for module, path in files.items():
-        folder = module if path.name == "__init__.py" else module.rpartition(".")[0]
-        tree = ast.parse(path.read_text())
-        goals = {goal for name in imports(tree, folder) for goal in [nearest(name, files)] if goal}
-        names = {files[goal].relative_to(package).as_posix() for goal in goals - {module}}
-        graph[path.relative_to(package).as_posix()] = names
-    return graph
-
-
-def module_name(package: Path, path: Path) -> str:
-    steps = [package.name, *path.relative_to(package).with_suffix("").parts]
-    return ".".join(steps[:-1] if steps[-1] == "__init__" else steps)
-
-
-def imports(node: ast.AST, folder: str) -> Iterator[str]:
-    """Yields the full names of all that is imported: by the module, in its functions, for type checkers."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Import):
-            yield from (alias.name for alias in child.names)
-        elif isinstance(child, ast.ImportFrom):
-            start = folder.split(".")[: len(folder.split(".")) - child.level + 1] if child.level else []
-            base = ".".join([*start, *([child.module] if child.module else [])])
-            yield from (f"{base}.{alias.name}" for alias in child.names)
-        else:
-            yield from imports(child, folder)
-
-
-def nearest(name: str, files: Mapping[str, Path]) -> str | None:
-    """The module that a full name leads to: its own, or the one that holds the name."""
-    return name if name in files else name.rpartition(".")[0] if name.rpartition(".")[0] in files else None
-
-
 # ---- Circles
 
 
@@ -252,28 +225,19 @@ def top(file: str) -> str:
     return file.partition("/")[0]
 
 
-def problems(name: str, graph: Graph, known: Iterable[set[str]]) -> Iterator[str]:
-    listed = {frozenset(circle) for circle in known}
-    there = circles(graph)
-    for circle in sorted(there - listed, key=sorted):
-        yield f"{name}: a circle that scripts/check_circles.py does not list:"
+def problems(name: str, graph: Graph) -> Iterator[str]:
+    for circle in sorted(circles(graph), key=sorted):
+        yield f"{name}: a circle:"
         for file in sorted(circle):
             yield f"    {file} -> {', '.join(sorted(graph[file] & circle))}"
-    for circle in sorted(listed - there, key=sorted):
-        yield f"{name}: scripts/check_circles.py lists a circle that is gone: {', '.join(sorted(circle))}"
 
 
 def main() -> int:
     found: list[str] = []
     for crate in CRATES:
         graph = rust_graph(ROOT / "crates" / crate / "src")
-        found += problems(crate, graph, FILES.get(crate, []))
-        found += problems(f"{crate}, its folders", folders(graph), FOLDERS.get(crate, []))
-    for package in PACKAGES:
-        graph = python_graph(package)
-        found += problems(package.name, graph, FILES.get(package.name, []))
-    known = sum(len(circles) for lists in (FILES, FOLDERS) for circles in lists.values())
-    print("\n".join(found) or f"no circles but {known} that are listed")
+        found += [*problems(crate, graph), *problems(f"{crate}, its folders", folders(graph))]
+    print("\n".join(found) or "no circles")
     return 1 if found else 0
 
 

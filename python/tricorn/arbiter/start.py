@@ -47,7 +47,7 @@ SUCCESSOR_SUFFIX = ".2"
 """gunicorn's: of the pidfile while the server that is being replaced still lives."""
 
 
-def run(sources: Sources, loaded: Loaded, make_application: MakeApplication, server: Server | None = None) -> int:
+def run(sources: Sources, loaded: Loaded, make_application: MakeApplication, server: Server | None = None) -> int:  # noqa: PLR0915 - starts each part, in order
     """Serves until told to stop. Returns the exit status, and in a forked worker that of the worker.
 
     `server` is what hooks get; a program may have one of its own.

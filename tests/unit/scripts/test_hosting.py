@@ -5,10 +5,8 @@ from __future__ import annotations
 import io
 import json
 import re
-import shlex
 import shutil
 import subprocess
-import sys
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ import pytest
 import yaml
 from dockerfile_parse import DockerfileParser
 
-from scripts.checks import LINT, ROOT
+from scripts.packages import ROOT
 from scripts.try_wheel import wheel_of
 
 GITHUB = ROOT / ".github"
@@ -101,41 +99,65 @@ def test_what_is_released_has_no_paths_of_a_machine_and_the_address_of_the_repos
     )
 
 
-def test_the_workflow_of_tests_runs_what_everyone_runs() -> None:
+def test_each_push_is_tested_on_each_python_that_is_supported() -> None:
     jobs = read(GITHUB / "workflows" / "test.yml")["jobs"]
-    steps = jobs["test"]["steps"]
-    runs = [step["run"] for step in steps if "run" in step]
-    assert runs == [".ci/run"]
+    assert jobs["test"]["strategy"]["matrix"]["python"] == [*PYTHONS, f"{PYTHONS[-1]}t"]
+    assert jobs["test"]["continue-on-error"] == f"${{{{ matrix.python == '{PYTHONS[-1]}t' }}}}"
+    assert [step["run"] for step in jobs["test"]["steps"] if "run" in step] == [".ci/run"]
     assert (ROOT / ".ci/run").exists()
-    (version,) = (step["with"]["python-version"] for step in steps if "setup-python" in step.get("uses", ""))
-    assert [version, *jobs["pythons"]["strategy"]["matrix"]["python"]] == list(PYTHONS), "each Python has a job"
-    assert any(step.get("run") == "make check-wheel" for step in jobs["wheel"]["steps"])
+    uploads = [step for step in jobs["test"]["steps"] if step.get("uses", "").startswith("actions/upload-artifact")]
+    assert [step["with"]["path"] for step in uploads] == ["dist/tests/"]
 
 
-def test_the_workflow_of_the_night_runs_every_part_of_test_all() -> None:
-    jobs = read(GITHUB / "workflows" / "nightly.yml")["jobs"]
-    assert jobs["pythons"]["strategy"]["matrix"]["python"] == list(PYTHONS)
-    runs = " ".join(step.get("run", "") for job in jobs.values() for step in job["steps"])
-    parts = re.search(r"^TEST_ALL := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert parts
-    assert [part for part in parts[1].split() if part not in re.findall(r"[\w-]+", runs)] == []
+def test_tests_that_need_root_run_as_root_with_what_they_need() -> None:
+    runs = [step["run"] for step in read(GITHUB / "workflows" / "test.yml")["jobs"]["root"]["steps"] if "run" in step]
+    assert runs == [".ci/root make tools .venvs/cluster/.setup test"]
 
 
-def test_hooks_before_a_commit_are_checks_of_the_project() -> None:
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_actions_are_pinned_by_hash(path: Path) -> None:
+    used = [step["uses"] for job in read(path)["jobs"].values() for step in job["steps"] if "uses" in step]
+    assert used
+    assert [each for each in used if not re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", each)] == []
+
+
+# ---- The list of checks
+
+
+def hooks() -> dict[str, dict[str, Any]]:
     (repository,) = read(ROOT / ".pre-commit-config.yaml")["repos"]
-    checks = {check.name: check.command for check in LINT}
-    assert repository["repo"] == "local"
-    for hook in repository["hooks"]:
-        program, *words = shlex.split(hook["entry"])
-        known = checks[hook["name"]]
-        assert Path(program).name.replace(Path(sys.executable).name, "python") == Path(known[0]).name.replace(
-            Path(sys.executable).name, "python"
-        )
-        if hook.get("pass_filenames", True):  # files of the commit in place of all; a file that is excluded stays so
-            assert [*(word for word in words if word != "--force-exclude"), "."] == known[1:]
-        else:
-            assert words == known[1:]
-        assert hook["language"] == "system"
+    return {hook["id"]: hook for hook in repository["hooks"]}
+
+
+def test_each_page_that_is_rendered_has_its_check() -> None:
+    entries = " ".join(hook["entry"] for hook in hooks().values())
+    scripts = [path for folder in ("scripts", "benches/render") for path in (ROOT / folder).glob("*.py")]
+    checked = {path for path in scripts if "--check   " in path.read_text()}
+    assert len(checked) >= 8
+    for path in checked:
+        script = path.relative_to(ROOT).as_posix()
+        module = script.removesuffix(".py").replace("/", ".")
+        assert f"{script} --check" in entries or f"{module} --check" in entries, script
+
+
+@pytest.mark.parametrize(
+    ("hook", "path", "bad", "good"),
+    [
+        ("leftover-markers", "docs/a.md", "TO" + "DO: later", "to do"),
+        ("leftover-markers", "python/a.py", 7 * "<" + " main", "a << b"),
+        ("machine-paths", "docs/a.md", "in /ho" + "me/me/x", "in /opt/homes"),
+        ("machine-paths", "docs/a.md", "/ro" + "ot/x", "site/ro" + "ot/x"),
+        ("titles", "python/tricorn/a.py", '    """What it is."""', '    """Returns what it is."""'),
+        ("unpatched", "python/tricorn/arbiter/a.py", "import socket", "from signal import Signals"),
+    ],
+)
+def test_words_that_no_linter_knows(hook: str, path: str, bad: str, good: str) -> None:
+    found = hooks()[hook]
+    assert found["language"] == "pygrep"
+    assert re.search(found.get("files", ""), path)
+    assert not re.search(found.get("exclude", "^$"), path)
+    assert re.search(found["entry"], bad)
+    assert not re.search(found["entry"], good)
 
 
 # ---- The image
