@@ -168,7 +168,10 @@ def command_line() -> str:
     for section, settings in groupby(SETTINGS, key=lambda setting: setting.section):
         with_flags = [setting for setting in settings if setting.flags and setting.part_of is None]
         if with_flags:
-            rows = (f"| {_flags(setting)} | {setting.help} | {_setting(setting.name)} |" for setting in with_flags)
+            rows = (
+                f"| {_flags(setting)} | {render_settings.as_code(setting.help)} | {_setting(setting.name)} |"
+                for setting in with_flags
+            )
             parts += [f"### {section}\n", _table("| Flag | | Setting |", rows)]
     return _page("Command line", *parts)
 

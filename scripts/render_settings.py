@@ -6,6 +6,7 @@ python scripts/render_settings.py --check   fails if they are not what the recor
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from itertools import groupby
@@ -240,13 +241,18 @@ def render() -> str:
     return "\n".join(parts)
 
 
+def as_code(text: str) -> str:
+    """Marks forms of addresses, which are no links."""
+    return re.sub(r"(?<![`\w+])[a-z][a-z+]*://HOST:PORT", r"`\g<0>`", text)
+
+
 def listed(names: list[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
 def render_setting(setting: Setting[object]) -> str:
     called = f"Called as `{setting.name}({setting.kind.arguments})`." if isinstance(setting.kind, Hook) else ""
-    text = " ".join(filter(None, (setting.help, called, setting.doc)))
+    text = as_code(" ".join(filter(None, (setting.help, called, setting.doc))))
     lines = [f"### {setting.name}", "", wrapped(text), ""]
     lines += [f"* {what}: {text}" for what, text in facts(setting) if text]
     return "\n".join(lines) + "\n"
