@@ -300,7 +300,7 @@ bench-%:
 .PHONY: mutants
 mutants: build ### Puts faults into a copy, one after another: does the suite notice? (MUTANTS_ARGS="--portion 1/4")
 	$(call say,Mutation check)
-	@$(BIN)/python scripts/mutants.py $(MUTANTS_ARGS)
+	@$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
 
 # Beside the table, faults that a machine draws: another sample each day.
 .PHONY: sample-rust

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scripts import mutants
 from tests.mutants import FAULTS
+from tests.mutants import __main__ as mutants
 from tests.mutants.fault import Fault
 
 TEXT = "fn one() { check(); }\nfn two() { check(); last(); }\n"

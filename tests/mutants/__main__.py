@@ -1,6 +1,6 @@
 """Does the suite notice faults? Each row of tests/mutants is put into a copy of the tree, and its tests must fail.
 
-    python scripts/mutants.py [--check | --list] [--only TEXT,…] [--portion N/M] [--jobs N]
+    python -m tests.mutants [--check | --list] [--only TEXT,…] [--portion N/M] [--jobs N]
 
 All faults of the Rust code are compiled at once, each behind a switch that a variable of the environment turns on, so
 that the copy is built once (mutant schemata). A fault of Python has a copy of the package to itself, or of the scripts
@@ -23,12 +23,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from tests.mutants import FAULTS
+from tests.mutants.fault import Fault
 
-from tests.mutants import FAULTS  # noqa: E402
-from tests.mutants.fault import Fault  # noqa: E402
-
+ROOT = Path(__file__).resolve().parent.parent.parent
 SCRATCH = ROOT / "target/mutants"
 TREE = SCRATCH / "tree"
 VARIABLE = "TRICORN_FAULT"
