@@ -50,7 +50,7 @@ format: $(VENV)/.setup ## Formats Rust and Python, and applies the safe fixes of
 
 .PHONY: demo
 demo: build ## Builds, serves an example and shows it answering (DEMO=fastapi_app: the chat; DEMO_TLS=1: over TLS; stops by itself without a terminal or with DEMO_ONCE=1)
-	@$(BIN)/python scripts/demo.py
+	@$(BIN)/python examples/demo.py
 
 .PHONY: test
 test: ## The tests that a push needs, on one Python: Rust, the site and the Python tests incl. real processes
@@ -141,7 +141,7 @@ $(DOCS)/.setup: requirements/docs.txt | $(VENV)/.made
 .PHONY: baton
 baton: $(VENV)/.setup ### Tests against a core that measures how long the baton is held: none may hold it for a millisecond of work
 	$(call say,How long the baton is held)
-	@$(BIN)/python scripts/baton.py
+	@$(BIN)/python tests/baton.py
 
 ##@ Building
 

@@ -1,7 +1,7 @@
 """Renders docs/reference/log-lines.md: every line that a server can write to its error log, and what to do about it.
 
 python scripts/render_log_lines.py           writes the page
-python scripts/render_log_lines.py --check   fails if it is not what the sources and scripts/log-line-notes.txt say
+python scripts/render_log_lines.py --check   fails if it is not what the sources and the notes say
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from scripts.log_lines import ERRORS, ROOT, Line, all_lines
 
 PAGE = ROOT / "docs/reference/log-lines.md"
-NOTES = ROOT / "scripts/log-line-notes.txt"
+NOTES = ROOT / "docs/reference/log-line-notes.txt"
 
 WHOSE = ("-", "operator", "application", "client", "system", "tricorn")
 
@@ -31,7 +31,7 @@ class Note(NamedTuple):
 INTRODUCTION = """\
 # Troubleshooting by log line
 
-<!-- Rendered by scripts/render_log_lines.py from the sources and scripts/log-line-notes.txt: change those. -->
+<!-- Rendered by scripts/render_log_lines.py from the sources and docs/reference/log-line-notes.txt: change those. -->
 
 This page explains every line of the error log. Search for a few words of the line; `…` replaces a value. Most lines
 start with the time, the pid and the level, as in `[2026-11-23 09:06:26 +0000] [13887] [WARNING] …`. Debug lines are
@@ -68,7 +68,7 @@ class Notes(NamedTuple):
 
 
 def read(text: str) -> Notes:
-    """The notes in the form of scripts/log-line-notes.txt, which its first lines describe."""
+    """The notes in the form of docs/reference/log-line-notes.txt, which its first lines describe."""
     sections: dict[str, list[Note]] = {}
     for part in re.split(r"^# ", text, flags=re.MULTILINE)[1:]:
         heading, _, body = part.partition("\n")
@@ -83,7 +83,9 @@ def _note(block: str) -> Note:
     text, _, below = block.partition("\n")
     whose, _, do = below.strip().partition(": ")
     if whose not in WHOSE or not do:
-        raise SystemExit(f"scripts/log-line-notes.txt: below {text!r} stands {below!r}; expected WHOSE: WHAT TO DO")
+        raise SystemExit(
+            f"docs/reference/log-line-notes.txt: below {text!r} stands {below!r}; expected WHOSE: WHAT TO DO"
+        )
     return Note(text, whose, do)
 
 
@@ -123,9 +125,9 @@ def problems(lines: Sequence[Line], notes: Notes) -> Iterator[str]:
     logged = {line.text: line for line in lines if line.level not in ERRORS}
     for text, line in sorted(logged.items()):
         if text not in noted:
-            yield f"{line.place} logs a line that scripts/log-line-notes.txt does not have: {text}"
+            yield f"{line.place} logs a line that docs/reference/log-line-notes.txt does not have: {text}"
     for text in sorted(noted - {line.text for line in lines}):
-        yield f"scripts/log-line-notes.txt has a line that no source says: {text}"
+        yield f"docs/reference/log-line-notes.txt has a line that no source says: {text}"
 
 
 def main() -> int:

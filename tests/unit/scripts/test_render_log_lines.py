@@ -66,6 +66,6 @@ def test_errors_that_end_a_start_have_a_table_without_the_pieces() -> None:
 def test_lines_and_notes_that_lack_the_other_are_told() -> None:
     assert list(problems(LINES, read(NOTES))) == []
     (missing,) = problems([*LINES, Line("New", "info", "c.py")], read(NOTES))
-    assert missing == "c.py logs a line that scripts/log-line-notes.txt does not have: New"
+    assert missing == "c.py logs a line that docs/reference/log-line-notes.txt does not have: New"
     (left,) = problems(LINES[1:], read(NOTES))
-    assert left == "scripts/log-line-notes.txt has a line that no source says: Ready: …"
+    assert left == "docs/reference/log-line-notes.txt has a line that no source says: Ready: …"

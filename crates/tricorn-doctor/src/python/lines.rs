@@ -80,7 +80,7 @@ fn signed(table: &[u8], at: &mut usize) -> Option<i32> {
 mod tests {
     use super::*;
 
-    /// What CPython itself says of the same code: `scripts/render_line_tables.py` has asked each version.
+    /// What CPython itself says of the same code: `crates/tricorn-doctor/line_tables.py` has asked each version.
     fn check(form: Table, table: &str, first_line: i32, lines: &[Option<i32>]) {
         let bytes: Vec<u8> =
             (0..table.len()).step_by(2).map(|at| u8::from_str_radix(&table[at..at + 2], 16).expect("hex")).collect();

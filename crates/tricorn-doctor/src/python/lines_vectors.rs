@@ -1,4 +1,4 @@
-// Written by scripts/render_line_tables.py.
+// Written by crates/tricorn-doctor/line_tables.py.
 
 #[test]
 fn lines_of_cpython_3_10() {

@@ -1,6 +1,6 @@
 """Is the baton held for a short time? Tests against a build of the core that measures each hold.
 
-    python scripts/baton.py [--build | --report] [pytest's arguments]
+    python tests/baton.py [--build | --report] [pytest's arguments]
 
 The core is built with the feature `baton-tracking`: it tells in stderr of each hold that takes more than a millisecond
 of processor time, and tests fail whose server does so. `--build` stops there. `--report` has each worker write what was

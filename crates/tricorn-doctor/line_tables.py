@@ -1,6 +1,6 @@
 """Writes the tests of crates/tricorn-doctor/src/python/lines.rs: tables of lines, and what CPython itself says of them.
 
-    python scripts/render_line_tables.py python3.10 python3.11 python3.12 python3.13
+    python crates/tricorn-doctor/line_tables.py python3.10 python3.11 python3.12 python3.13
 
 One test for each interpreter that is named. The code that is compiled has steps of every kind: forward, backward, far,
 over several lines, and instructions without a line.
@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-TESTS = Path(__file__).resolve().parent.parent / "crates/tricorn-doctor/src/python/lines_vectors.rs"
+TESTS = Path(__file__).resolve().parent / "src/python/lines_vectors.rs"
 
 FAR = "\n" * 150
 
@@ -69,7 +69,7 @@ def main(interpreters: list[str]) -> int:
         told = subprocess.run([interpreter, "-c", ASK], check=True, capture_output=True, text=True).stdout.split()
         minor, form, first, table, *lines = told
         tests.append(TEST.format(minor=minor, form=form, first=first, table=table, lines=", ".join(lines)))
-    TESTS.write_text("// Written by scripts/render_line_tables.py.\n\n" + "\n".join(tests))
+    TESTS.write_text("// Written by crates/tricorn-doctor/line_tables.py.\n\n" + "\n".join(tests))
     return 0
 
 
