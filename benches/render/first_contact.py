@@ -1,4 +1,4 @@
-"""Runs mistakes of a first day under tricorn and its peers, and renders docs/internals/first-contact.md from what they print.
+"""Runs mistakes of a first day under tricorn and its peers, and renders docs/internals/first-contact.md from it.
 
     python -m benches.render.first_contact [--peers .venvs/bench]
 

@@ -96,6 +96,9 @@ def _short(name: str) -> str:
 if __name__ == "__main__":
     sys.exit(
         rendered.main(
-            "docs/how-it-works/performance.md", "benches/render/performance.py", "the newest classical run", render(newest(RUNS))
+            "docs/how-it-works/performance.md",
+            "benches/render/performance.py",
+            "the newest classical run",
+            render(newest(RUNS)),
         )
     )
