@@ -188,18 +188,23 @@ impl Decoder {
             return Err(Box::new(Refusal::new(RefusalKind::HeadTooLarge, text)));
         }
         let (name, value) = field_line::split(line)?;
-        if FORBIDDEN_TRAILERS.iter().any(|forbidden| name.eq_ignore_ascii_case(forbidden)) {
-            return Err(Refusal::from_bytes(RefusalKind::HeaderName, &name.to_ascii_uppercase()));
-        }
-        match policy.leniency.header_map {
-            HeaderMap::Drop if name.contains(&b'_') => return Ok(()),
-            HeaderMap::Refuse if name.contains(&b'_') => {
-                let name = name.to_ascii_uppercase();
-                return Err(Refusal::from_bytes(RefusalKind::HeaderName, &name));
-            }
-            _ => trailers.push((name.to_vec(), value.to_vec())),
+        if may_trail(name, policy)? {
+            trailers.push((name.to_vec(), value.to_vec()));
         }
         Ok(())
+    }
+}
+
+/// Whether a trailer field may be passed on; some names are refused.
+pub(crate) fn may_trail(name: &[u8], policy: &HeadPolicy) -> Result<bool, Box<Refusal>> {
+    let refuse = || Refusal::from_bytes(RefusalKind::HeaderName, &name.to_ascii_uppercase());
+    if FORBIDDEN_TRAILERS.iter().any(|forbidden| name.eq_ignore_ascii_case(forbidden)) {
+        return Err(refuse());
+    }
+    match policy.leniency.header_map {
+        HeaderMap::Drop if name.contains(&b'_') => Ok(false),
+        HeaderMap::Refuse if name.contains(&b'_') => Err(refuse()),
+        _ => Ok(true),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::message::{Field, Known, Refusal, RefusalKind, RequestHead, Span, Vers
 use memchr::memchr;
 
 /// The bytes of a head and how they are to be read.
-pub(super) struct Source<'a> {
+pub(crate) struct Source<'a> {
     pub input: &'a [u8],
     /// Where the request line begins.
     pub start: usize,
@@ -228,7 +228,7 @@ impl<'a> Underscores<'a> {
 /// said. So a name with an underscore needs a reason to be let through (gunicorn's `header_map`, CVE-2024-1135's kin). Where
 /// applications see names as they came, `Dangerous` is the policy: nothing is merged there.
 #[cold]
-fn may_pass(source: &Source<'_>, name: Span) -> Result<bool, Box<Refusal>> {
+pub(crate) fn may_pass(source: &Source<'_>, name: Span) -> Result<bool, Box<Refusal>> {
     let upper = name.of(source.input).to_ascii_uppercase();
     let allowed = |listed: &Vec<u8>| listed.as_slice() == b"*" || *listed == upper;
     if source.trusted && source.policy.forwarder_headers.iter().any(allowed) {

@@ -8,7 +8,7 @@ use crate::message::{Framing, Known, Method, Refusal, RefusalKind, RequestHead, 
 
 /// Collected while the fields are walked; judged by `decide` when they have all been seen.
 #[derive(Debug, Default)]
-pub(super) struct FramingFields {
+pub(crate) struct FramingFields {
     host: bool,
     content_type: bool,
     content_length: Option<u64>,
@@ -24,7 +24,7 @@ pub(super) struct FramingFields {
 
 impl FramingFields {
     /// Notes a field that is not `Known::Other`.
-    pub(super) fn note(&mut self, known: Known, value: &[u8], version: Version) -> Result<(), Box<Refusal>> {
+    pub(crate) fn note(&mut self, known: Known, value: &[u8], version: Version) -> Result<(), Box<Refusal>> {
         match known {
             Known::Host => self.host(value),
             Known::ContentType => once(&mut self.content_type, b"CONTENT-TYPE"),
@@ -109,7 +109,7 @@ impl FramingFields {
 
     /// All fields have been noted: fills in what they decide. `bytes` is what the head's spans point into.
     #[inline]
-    pub(super) fn decide(self, head: &mut RequestHead, bytes: &[u8]) -> Result<(), Box<Refusal>> {
+    pub(crate) fn decide(self, head: &mut RequestHead, bytes: &[u8]) -> Result<(), Box<Refusal>> {
         if !self.host && head.version == Version::Http11 {
             return Err(missing_host());
         }

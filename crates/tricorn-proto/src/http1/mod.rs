@@ -13,15 +13,15 @@
 pub mod chunked;
 pub mod encode;
 mod field_line;
-mod fields;
+pub(crate) mod fields;
 mod fold;
-mod framing;
+pub(crate) mod framing;
 pub mod limits;
 mod lines;
 pub mod receiver;
-mod request_line;
+pub(crate) mod request_line;
 pub mod response_parser;
-mod scheme;
+pub(crate) mod scheme;
 mod state;
 mod step;
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// A request line that passed every check. The ranges count from the line's first byte.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct RequestLine {
+pub(crate) struct RequestLine {
     pub kind: Method,
     /// Where the method ends; it begins at 0.
     pub method: usize,
@@ -21,7 +21,7 @@ pub(super) struct RequestLine {
 
 /// What is wrong with a line; the words are found later, off the good path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flaw {
+pub(crate) enum Flaw {
     Line,
     Method,
     Version,
@@ -30,20 +30,28 @@ pub(super) enum Flaw {
 /// RFC 9112 section 3: "Recipients typically parse the request-line into its component parts by splitting on
 /// whitespace". We split at single SP into exactly three: a parser that is more lenient than its neighbour desyncs.
 #[inline]
-pub(super) fn parse(line: &[u8], leniency: &Leniency) -> Result<RequestLine, Flaw> {
+pub(crate) fn parse(line: &[u8], leniency: &Leniency) -> Result<RequestLine, Flaw> {
+    let mut parsed = parse_any_version(line, leniency)?;
+    parsed.version = check_version(&line[parsed.protocol.clone()], leniency)?;
+    Ok(parsed)
+}
+
+/// The same, without a look at the version.
+#[inline]
+pub(crate) fn parse_any_version(line: &[u8], leniency: &Leniency) -> Result<RequestLine, Flaw> {
     let method = method_end(line).ok_or(Flaw::Line)?;
     let start = method + 1;
     let target = scan_target(line, start)?;
     let protocol = target.end + 1..line.len();
     let kind = check_method(&line[..method], leniency)?;
     let (path, query) = split_target(line, &target, kind).ok_or(Flaw::Line)?;
-    let version = check_version(&line[protocol.clone()], leniency)?;
+    let version = Version::default();
     Ok(RequestLine { kind, method, target: start..target.end, path, query, protocol, version })
 }
 
 /// The refusal of a line on which `parse` found `flaw`.
 #[cold]
-pub(super) fn refuse(line: &[u8], flaw: Flaw) -> Box<Refusal> {
+pub(crate) fn refuse(line: &[u8], flaw: Flaw) -> Box<Refusal> {
     let mut parts = line.splitn(3, |&byte| byte == b' ');
     match flaw {
         Flaw::Line => Refusal::from_bytes(RefusalKind::RequestLine, line),

@@ -5,19 +5,19 @@ use crate::message::{Refusal, RefusalKind, Scheme};
 
 /// What the scheme headers seen so far say; `None`: nothing.
 #[derive(Debug, Default)]
-pub(super) struct SchemeClaim(pub Option<Scheme>);
+pub(crate) struct SchemeClaim(pub Option<Scheme>);
 
 impl SchemeClaim {
     /// A bit for the length (modulo 64) of each scheme header's name: a field whose length has none is no scheme header.
     #[inline]
-    pub(super) fn lengths(policy: &HeadPolicy) -> u64 {
+    pub(crate) fn lengths(policy: &HeadPolicy) -> u64 {
         let names = policy.secure_scheme_headers.iter();
         names.fold(0, |lengths, (name, _)| lengths | 1 << (name.len() & 63))
     }
 
     /// Looks at one field of a trusted peer.
     #[inline]
-    pub(super) fn note(&mut self, policy: &HeadPolicy, name: &[u8], value: &[u8]) -> Result<(), Box<Refusal>> {
+    pub(crate) fn note(&mut self, policy: &HeadPolicy, name: &[u8], value: &[u8]) -> Result<(), Box<Refusal>> {
         for (scheme_name, secure) in &policy.secure_scheme_headers {
             // The last letter first: `X-Forwarded-For` begins like the names that are looked for.
             let last = |name: &[u8]| name.last().map(u8::to_ascii_lowercase);
