@@ -1,4 +1,4 @@
-//! HTTP/1 and WebSocket, server side, without sockets, clocks, threads or Python: bytes and time come in as arguments.
+//! HTTP/1, HTTP/2 and WebSocket, server side, without sockets, clocks, threads or Python: bytes and time come in as arguments.
 #![forbid(unsafe_code)]
 
 pub mod access_log;

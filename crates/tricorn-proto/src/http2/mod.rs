@@ -1,2 +1,49 @@
 //! HTTP/2, the server's side (RFC 9113).
+//!
+//! ```text
+//!   bytes ──> receive ──> frame ──┬─> receive_head ──> block, hpack ──> request (field_rules) ──> Step::Request
+//!                                 │                                     trailers ───────────────> Step::Trailers
+//!                                 ├─> receive_data ──> flow ───────────────────────────────────> Step::Body
+//!                                 └─> settings, priority, shutdown, budget
+//!
+//!   what the reply machine has decided ──> send ──> hpack, flow, priority ──> output ──> bytes
+//! ```
+//!
+//! `state` alone decides what a frame does to its stream, `violation` what a broken rule costs, `budget` how much a peer
+//! may do. Content is never collected: the caller takes it from its own input.
+mod block;
+mod budget;
+mod connection;
+mod deadlines;
+mod error_code;
+mod field_rules;
+mod flow;
+pub mod frame;
 pub mod hpack;
+mod output;
+mod priority;
+mod receive;
+mod receive_data;
+mod receive_head;
+mod request;
+mod send;
+mod settings;
+mod shutdown;
+mod state;
+mod step;
+mod streams;
+mod trailers;
+mod unsendable;
+mod violation;
+
+pub use budget::Rate;
+pub use connection::Connection;
+pub use error_code::ErrorCode;
+pub use priority::Priority;
+pub use receive::{Context, PREFACE};
+pub use request::Request;
+pub use send::EndStream;
+pub use settings::Settings;
+pub use step::{Progress, Step};
+pub use unsendable::Unsendable;
+pub use violation::{Scope, Violation};

@@ -1,4 +1,5 @@
 //! RFC 7541 by its own examples (appendix C), and by the blocks of other encoders.
+#![allow(clippy::unwrap_used)] // A test may panic.
 use tricorn_proto::http2::hpack::{Decoder, Encoder};
 
 type Fields = Vec<(String, String)>;

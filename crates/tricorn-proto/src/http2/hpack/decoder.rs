@@ -141,7 +141,9 @@ const KEPT_SCRATCH: usize = 1024;
 mod tests {
     use super::*;
 
-    fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, DecodeError> {
+    type Fields = Vec<(Vec<u8>, Vec<u8>)>;
+
+    fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<Fields, DecodeError> {
         let mut fields = Vec::new();
         decoder.decode(block, |name, value| fields.push((name.to_vec(), value.to_vec())))?;
         Ok(fields)
