@@ -1,13 +1,15 @@
-"""Renders the classical measurements in docs/how-it-works/performance.md from the newest run of benches.classic.
+"""Renders the classical measurements in docs/how-it-works/performance.md from the runs of benches.classic.
+
+Each table is that of the newest run that has it.
 
 python -m benches.render.performance           writes it
-python -m benches.render.performance --check   fails if it is not what the newest run has
+python -m benches.render.performance --check   fails if it is not what the runs have
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tricorn_bench.bench import result as results
@@ -25,35 +27,36 @@ USUAL = ("rate", "cpu", "p50", "p95", "p99", "errors", "worker")
 NONE_YET = "No run is in the repository yet: `make bench NAME=classic` makes one, and this page.\n"
 
 
-def newest(runs: Path) -> Path | None:
-    """By name, which begins with the date."""
-    return max(runs.glob("*-classic"), default=None)
+def newest(runs: Path) -> dict[str, tuple[Path, Result]]:
+    """Returns the newest run that has each measurement. The names of runs begin with their dates."""
+    found: dict[str, tuple[Path, Result]] = {}
+    for run in sorted(runs.glob("*-classic")):
+        with unpacked(run) as folder:
+            found |= {path.parent.name: (run, results.read(path)) for path in folder.glob("*/result.json")}
+    return found
 
 
-def render(run: Path | None) -> str:
-    if run is None:
-        return NONE_YET
-    found = {}
-    with unpacked(run) as folder:
-        for line in LINES:
-            if (path := folder / line.name / "result.json").exists():
-                found[line] = results.read(path)
+def render(runs: Mapping[str, tuple[Path, Result]]) -> str:
+    found = {line: runs[line.name] for line in LINES if line.name in runs}
     if not found:
         return NONE_YET
-    parts = [*_machine(run, next(iter(found.values()))), ""]
-    for line, result in found.items():
+    parts = [*_machine(*max(found.values(), key=lambda each: each[0])), ""]
+    for line, (run, result) in found.items():
         parts += [f"### {line.question}", "", _table(line.name, result), ""]
         if result["axis"] == "workers":
             parts += [f"![Throughput over workers](../../benches/runs/{run.name}/{line.name}/charts/rate.svg)", ""]
         parts += [f"* {_short(remark)}" for remark in text.remarks(result)]
-        parts += [f"* Load: {result['load']}", ""]
+        parts += [
+            f"* Load: {result['load']} Measured {result['made'].split()[0]}, [{run.name}](../../benches/runs/{run.name}).",
+            "",
+        ]
     return "\n".join(parts).rstrip() + "\n"
 
 
 def _machine(run: Path, result: Result) -> Iterator[str]:
     machine = ", ".join(f"{key} {value}" for key, value in result["machine"].items())
     versions = {one["server"]: one["version"] for one in result["configurations"] if one["version"]}
-    yield f"Measured {result['made'].split()[0]} ([{run.name}](../../benches/runs/{run.name})). The machine: {machine}."
+    yield f"The newest run: [{run.name}](../../benches/runs/{run.name}). The machine: {machine}."
     yield f"Servers: {', '.join(f'{server} {version}' for server, version in versions.items())}."
 
 
@@ -79,8 +82,8 @@ def _rate(cell: Cell) -> str:
 
 def _rate_and_latency(cell: Cell) -> str:
     """`98/s, 1.01 s`: good answers, the 95th percentile; errors, and clients without an answer at the end, if any."""
-    waiting = sum(one["load"]["errors"].get("unanswered", 0) for one in cell["rounds"])
-    errors = sum(map(failed, cell["rounds"])) - waiting
+    waiting = sum(one["load"].get("unanswered", 0) for one in cell["rounds"])
+    errors = sum(map(failed, cell["rounds"]))
     slow = BY_KEY["p95"].read(cell["rounds"]) or 0.0
     told = [f"{_rate(cell)}/s", f"{slow / 1e3:.2f} s" if slow >= 1e3 else f"{slow:.0f} ms"]
     told += [f"**{errors:,} errors**"] if errors else []
@@ -98,7 +101,7 @@ if __name__ == "__main__":
         rendered.main(
             "docs/how-it-works/performance.md",
             "benches/render/performance.py",
-            "the newest classical run",
+            "the classical runs",
             render(newest(RUNS)),
         )
     )

@@ -29,25 +29,33 @@ def over_users() -> Result:
 
 
 def test_without_a_run_the_page_says_how_to_make_one(tmp_path: Path) -> None:
-    assert performance.newest(tmp_path) is None
-    assert "make bench NAME=classic" in performance.render(None)
+    assert performance.newest(tmp_path) == {}
+    assert "make bench NAME=classic" in performance.render({})
 
 
-def test_the_newest_run_is_rendered(tmp_path: Path) -> None:
-    for name in ("2026-01-02-classic", "2026-11-22-classic", "2026-12-01-herd"):
-        (tmp_path / name).mkdir()
-    assert performance.newest(tmp_path) == tmp_path / "2026-11-22-classic"
+def test_each_table_is_that_of_the_newest_run_that_has_it(tmp_path: Path) -> None:
+    for run, name in (
+        ("2026-01-02-classic", "users-io"),
+        ("2026-01-02-classic", "memory"),
+        ("2026-11-22-classic", "users-io"),
+        ("2026-12-01-herd", "users-io"),
+    ):
+        a_run(tmp_path / run, name, over_users())
+    old, new = tmp_path / "2026-01-02-classic", tmp_path / "2026-11-22-classic"
+    assert {name: run for name, (run, _) in performance.newest(tmp_path).items()} == {"memory": old, "users-io": new}
+    page = performance.render(performance.newest(tmp_path))
+    assert "The newest run: [2026-11-22-classic]" in page
+    assert "[2026-01-02-classic](../../benches/runs/2026-01-02-classic)" in page
 
 
 def test_users_who_still_wait_are_apart_from_errors(tmp_path: Path) -> None:
-    page = performance.render(a_run(tmp_path, "users-io", over_users()))
+    page = performance.render({"users-io": (tmp_path, over_users())})
     rows = {row.split("|")[1].strip(): row.split("|")[2].strip() for row in page.splitlines() if row.startswith("| ")}
     assert rows["tricorn gevent"] == "100/s, 1 ms"
     assert rows["gunicorn gevent"] == "97/s, 2 ms, **5 errors**, 7 waiting"
 
 
 def test_a_blend_has_its_chart_and_its_raw_data(tmp_path: Path) -> None:
-    run = a_run(tmp_path / "2026-11-22-classic", "blend-90-10", over_workers())
-    page = performance.render(run)
+    page = performance.render({"blend-90-10": (tmp_path / "2026-11-22-classic", over_workers())})
     assert "(../../benches/runs/2026-11-22-classic/blend-90-10/charts/rate.svg)" in page
     assert "[2026-11-22-classic](../../benches/runs/2026-11-22-classic)" in page
