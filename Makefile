@@ -275,9 +275,9 @@ test-image: $(VENV)/.setup ### The Dockerfiles: built and run by podman (root; d
 
 # Measurements, by the name of their module in benches/: benches/README.md says which question each answers.
 NAME ?= cases
-BENCHES := cases classic idle tls generators slow-clients uploads one-queue overload fleet herd reload versions instructions operations
+BENCHES := cases classic tune idle tls generators slow-clients uploads one-queue overload fleet herd reload versions instructions operations
 # They start tricorn alone: no peer has to be installed.
-ALONE := generators fleet herd reload versions instructions operations
+ALONE := tune generators fleet herd reload versions instructions operations
 MODULE = $(subst -,_,$(patsubst uploads,beside uploads,$(patsubst slow-clients,beside slow,$(NAME))))
 .PHONY: bench
 bench: build $(if $(filter $(NAME),$(ALONE)),,.venvs/bench/.setup) ## Measures beside the peers (NAME=tls or another of benches/README.md; BENCH_ARGS="--only hello,ws")
@@ -286,6 +286,7 @@ bench: build $(if $(filter $(NAME),$(ALONE)),,.venvs/bench/.setup) ## Measures b
 	@case $(NAME) in \
 	  classic) $(BIN)/python -m benches.render.performance ;; \
 	  fleet) $(BIN)/python -m benches.render.fleet ;; \
+	  tune) $(BIN)/python -m benches.render.tune ;; \
 	esac
 
 # The names that the measurements had before: `make bench-tls`.

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from tricorn.record import Record, replace
@@ -127,7 +127,7 @@ def _run(line: Line, folder: Path) -> int:
     print(f"\n== {line.name}: {line.question}", flush=True)
     paths = [*python_path(), *([str(ROOT / line.path)] if line.path else [])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    with _postgres(line) as address:
+    with postgres() if line.database else nullcontext() as address:
         if address:
             environment["DATABASE_URL"] = address
         words = [sys.executable, "-m", "tricorn", "bench", *words_of(line, folder)]
@@ -139,11 +139,8 @@ def _run(line: Line, folder: Path) -> int:
 
 
 @contextmanager
-def _postgres(line: Line) -> Iterator[str | None]:
-    """The database of examples/pg_green for as long as the block runs: 97 connections for its role."""
-    if not line.database:
-        yield None
-        return
+def postgres() -> Iterator[str]:
+    """Serves the database of examples/pg_green for the block and yields its address: 97 connections for its role."""
     words = [sys.executable, "examples/pg_green/database.py"]
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "start_new_session": True}
     with subprocess.Popen(words, cwd=ROOT, preexec_fn=ending_with_this, **streams) as database:  # type: ignore[call-overload]

@@ -1,0 +1,1 @@
+"""`tricorn tune` beside the best of an exhaustive comparison, for eight applications."""
