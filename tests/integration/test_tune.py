@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tricorn_bench.bench import proc
+from tricorn_bench.bench.report import drawing
 
 from tests.harness import Server, until
 from tests.harness.commands import ended, started
@@ -44,8 +45,12 @@ def tuned(site: Path, *words: str) -> tuple[int, str, str]:
 
 
 def test_threads_for_what_waits(site: Path) -> None:
-    status, out, err = tuned(site, "waits:app", "sync -w 2", "--classes", "sync,gthread", "--memory", "200M", *QUICK)
+    page = site / "page.html"
+    html = ("--html", str(page)) if drawing.available() else ()
+    limits = ("--classes", "sync,gthread", "--memory", "200M")
+    status, out, err = tuned(site, "waits:app", "sync -w 2", *limits, *html, *QUICK)
     assert status == 0, err
+    assert not html or "<svg" in page.read_text()
     found: dict[str, Any] = json.loads(out)
     assert found["schema"] == "tricorn-tune/1"
     assert found["recommended"].startswith("tricorn gthread")
