@@ -123,7 +123,13 @@ CASES = (
 
 WITHOUT_COMPARISON = (
     Case(
-        "sync-second", "N sync workers, N requests of a second", WSGI, "/second", "", (), options=("--classes", "sync")
+        "sync-second",
+        "N sync workers, N requests of a second",
+        WSGI,
+        "/second",
+        "",
+        (),
+        options=("sync -w 8", "--classes", "sync"),
     ),
     Case("gevent-second", "gevent and its connection limit", WSGI, "/second", "", (), options=("--classes", "gevent")),
 )

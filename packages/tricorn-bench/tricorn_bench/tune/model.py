@@ -33,7 +33,7 @@ THREADS = (1, 2, 4, 8, 16, 32, 64, 128)
 MOST_WORKERS = 128
 ROOM = 0.8
 """Fraction of the memory limit that is planned with: 24 workers grew by a fifth beyond one worker's first seconds."""
-IN_ALL = 4_000
+IN_ALL = 10_000
 """Requests at once in all workers of an event loop when a configuration is measured."""
 DEEP = 4.0
 """Multiple of the customers that saturate a station from which on it is never idle."""

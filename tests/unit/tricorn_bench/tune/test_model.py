@@ -42,8 +42,8 @@ class TestLoops:
         assert model.worker_rate(self.BLOCKS, 1, requests) == pytest.approx(rate)
 
     def test_many_workers_share_the_requests_of_a_measurement(self) -> None:
-        """160 workers have 25 each: 25 / (0.05 + 24 x 0.02)."""
-        assert model.predict(self.BLOCKS, Limits(900.0), 160).rate == pytest.approx(160 * 25 / 0.53)
+        """400 workers have 25 each: 25 / (0.05 + 24 x 0.02)."""
+        assert model.predict(self.BLOCKS, Limits(900.0), 400).rate == pytest.approx(400 * 25 / 0.53)
 
     @pytest.mark.parametrize(("alone", "hold", "wanted"), [(0.05, 0.02, 32), (0.05, 0.001, 500), (1.0, 0.0001, 1000)])
     def test_requests_that_fill_a_loop(self, alone: float, hold: float, wanted: int) -> None:

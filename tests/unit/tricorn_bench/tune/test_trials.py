@@ -25,7 +25,7 @@ FOUND = Calibration(
         ("sync -w 50", 100),
         ("gthread -w 4 --threads 16", 128),
         ("gevent -w 2", 1800),
-        ("gevent -w 9", 4000),
+        ("gevent -w 12", 10_000),
         ("gunicorn -w 4", 64),
     ],
 )
