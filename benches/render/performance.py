@@ -46,10 +46,8 @@ def render(runs: Mapping[str, tuple[Path, Result]]) -> str:
         if result["axis"] == "workers":
             parts += [f"![Throughput over workers](../../benches/runs/{run.name}/{line.name}/charts/rate.svg)", ""]
         parts += [f"* {_short(remark)}" for remark in text.remarks(result)]
-        parts += [
-            f"* Load: {result['load']} Measured {result['made'].split()[0]}, [{run.name}](../../benches/runs/{run.name}).",
-            "",
-        ]
+        where = f"[{run.name}](../../benches/runs/{run.name})"
+        parts += [f"* Load: {result['load']} Measured {result['made'].split()[0]}, {where}.", ""]
     return "\n".join(parts).rstrip() + "\n"
 
 
