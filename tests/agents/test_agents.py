@@ -125,7 +125,7 @@ def seen(server: tuple[str, ...], app: str, name: str, directory: Path) -> list[
 
 @pytest.mark.parametrize("app", sorted(REFERENCES))
 @pytest.mark.parametrize("name", sorted(AGENTS))
-def test_it_sees_the_same(name: str, app: str, tmp_path: Path) -> None:
+def test_an_agent_sees_the_same(name: str, app: str, tmp_path: Path) -> None:
     there = seen(REFERENCES[app], app, name, tmp_path)
     here = seen(HERE, app, name, tmp_path)
     assert len(there) >= len(REQUESTS), there

@@ -31,7 +31,7 @@ def refused(wire: Wire, bad: Bad) -> None:
 
 
 @with_each("bad", CASES)
-def test_refused(any_server: Server, bad: Bad) -> None:
+def test_a_bad_request_is_refused(any_server: Server, bad: Bad) -> None:
     with unharmed(any_server) as server:
         before = server.calls()
         with server.connect(timeout=5) as wire:

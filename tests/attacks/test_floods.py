@@ -116,7 +116,7 @@ def test_a_response_that_is_read_as_fast_as_it_is_written(pool: Pool, loop: str)
 
 
 @pytest.mark.parametrize("what", ["messages", "stream"])
-def test_the_same_over_tls(pool: Pool, authority: Authority, what: str) -> None:
+def test_a_flood_over_tls(pool: Pool, authority: Authority, what: str) -> None:
     server = pool.get("floods:application", worker_class="asgi", certificate=authority.issue("server").pair)
     context = client(authority)
     if what == "messages":

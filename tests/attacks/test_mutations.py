@@ -133,7 +133,7 @@ def attack(server: Server) -> Counter[str]:
 
 @pytest.mark.parametrize("worker_class", each("gthread", "asgi"))
 @pytest.mark.timeout(300)
-def test_mutants(pool: Pool, worker_class: str) -> None:
+def test_mutated_requests_disturb_no_other_client(pool: Pool, worker_class: str) -> None:
     if REFERENCE:
         pytest.skip("it is slow, and what it does with them is not the question here")
     # Over a unix socket, which does not run out of ports.

@@ -158,7 +158,7 @@ def test_a_request_hidden_behind_a_refused_handshake(server: Server) -> None:
             assert wire.ended() == b""
 
 
-def test_noise(server: Server) -> None:
+def test_noise_on_a_websocket(server: Server) -> None:
     """Random bytes end a WebSocket, and nothing else."""
     for _ in range(100):
         with Frames(server.address, "/echo", DEFLATE) as socket:

@@ -56,7 +56,7 @@ def application(environ, start_response):
 """
 
 
-def test_prometheus(tmp_path: Path) -> None:
+def test_config_with_prometheus_hooks(tmp_path: Path) -> None:
     needs("prometheus_client")
     environment = {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
     files = {"metrics.py": METRICS}
@@ -88,7 +88,7 @@ def test_db_pool() -> None:
         server.log.wait(r"Pool of worker (\d+) is closed", count=4)
 
 
-def test_timing() -> None:
+def test_config_with_timing_hooks() -> None:
     with site("timing") as server:
         server.get("/sleep?s=0.2")
         (line,) = server.log.wait(r"timing GET /sleep 200 (\d\.\d{3}) s (\d+) bytes host=t")
@@ -121,7 +121,7 @@ def test_logger_subclass() -> None:
         assert server.log.matching(r"custom-logger \[\d+\] \[INFO\] Booting worker with pid")
 
 
-def test_environment() -> None:
+def test_config_from_the_environment() -> None:
     port = free_port()
     given = {
         "LISTEN_PORT": str(port),
@@ -160,7 +160,7 @@ def test_json_access() -> None:
         assert entry["pid"] == f"<{server.worker_pid()}>"
 
 
-def test_container() -> None:
+def test_config_of_a_container() -> None:
     with site("container", workers=2) as server:
         with Load(server.address, "/hello", clients=2, fields=CLOSE) as load:
             server.log.wait("Autorestarting worker after current request", count=2)
@@ -188,7 +188,7 @@ def test_behind_nginx(tmp_path: Path) -> None:
         assert not list(tmp_path.iterdir())
 
 
-def test_heroku(tmp_path: Path) -> None:
+def test_config_for_heroku(tmp_path: Path) -> None:
     mark = tmp_path / "initialized"
     with site("heroku", workers=3, env={"APP_INITIALIZED": str(mark), "WEB_CONCURRENCY": "3"}) as server:
         assert mark.exists()
@@ -198,7 +198,7 @@ def test_heroku(tmp_path: Path) -> None:
         assert all(server.get("/hello").status == 200 for _ in range(10))
 
 
-def test_telemetry() -> None:
+def test_config_with_telemetry() -> None:
     with site("telemetry", workers=2) as server:
         served = int(server.get("/pid").body)
         server.log.wait(f"span /pid of worker-{served}")
@@ -206,7 +206,7 @@ def test_telemetry() -> None:
         server.log.wait(f"exporter of worker-{served} is flushed")
 
 
-def test_every_file_has_its_test() -> None:
+def test_every_config_file_has_its_test() -> None:
     names = {path.stem for path in CONFIGS.glob("*.py")}
     assert {f"test_{name}" for name in names} <= set(globals())
     assert len(names) >= 10

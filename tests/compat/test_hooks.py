@@ -137,7 +137,7 @@ def test_arguments_at_start(tmp_path: Path) -> None:
 
 
 @KINDS
-def test_request(tmp_path: Path, worker_class: str) -> None:
+def test_hooks_of_a_request(tmp_path: Path, worker_class: str) -> None:
     with Recorded(tmp_path, configured(worker_class, 2)) as server:
         with server.connect() as wire:
             reply = wire.ask("POST", "/hello?a=1", [("X-Some", "thing"), ("Host", "h")], b"body")
@@ -218,7 +218,7 @@ def test_the_default_pre_request_logs_at_debug() -> None:
         server.log.wait(r"\[DEBUG\] GET /hello$")
 
 
-def test_hup(tmp_path: Path) -> None:
+def test_hooks_of_a_reload_by_hup(tmp_path: Path) -> None:
     with Recorded(tmp_path) as server:
         server.wait("post_worker_init")
         start, old = len(server.records()), server.worker_pid()

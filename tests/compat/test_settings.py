@@ -72,7 +72,7 @@ TABLE |= {name: hook(name) for name in HOOKS}
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_setting(name: str, tmp_path: Path) -> None:
+def test_setting_has_its_effect(name: str, tmp_path: Path) -> None:
     if REFERENCE and (
         name in (*BEYOND, *event_loops.OWN, *tls.OWN) or any(f"sees_{name}" in vars(module) for module in OURS)
     ):

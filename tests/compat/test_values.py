@@ -23,7 +23,7 @@ LINES = {
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_it_serves(name: str) -> None:
+def test_a_server_with_values_of_gunicorn_serves(name: str) -> None:
     # gunicorn's own lines about its boot are information, and one of the rows leaves them out.
     with Site(LINES[name] + "\n", wait=False) as server:
         if "WARN" not in LINES[name]:

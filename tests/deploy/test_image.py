@@ -66,7 +66,7 @@ def test_it_serves_as_an_ordinary_user_and_can_write_nothing(image: str) -> None
         assert not re.search("ERROR|WARNING", running.log), running.log
 
 
-def test_what_builds_it_is_not_in_it(image: str) -> None:
+def test_the_image_has_no_build_tools(image: str) -> None:
     with container(image, "app:app", options=("--volume", f"{HELLO}:/app:ro")) as running:
         found = running.run("python", "-c", "import shutil; print(*map(shutil.which, ['cargo', 'rustc', 'gcc']))")
     assert found == "None None None"

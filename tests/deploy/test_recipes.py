@@ -38,21 +38,21 @@ def test_tricorn_takes_the_configuration_of_a_host(tmp_path: Path) -> None:
     assert config.drain_delay >= 3, "two checks that fail, and one second more"
 
 
-def test_haproxy() -> None:
+def test_haproxy_accepts_its_recipe() -> None:
     takes([program("haproxy"), "-c", "-f", str(DEPLOY / "haproxy/haproxy.cfg")])
 
 
-def test_nginx(tmp_path: Path) -> None:
+def test_nginx_accepts_its_recipe(tmp_path: Path) -> None:
     (tmp_path / "site.conf").write_text((DEPLOY / "nginx/shop.conf").read_text())
     (tmp_path / "nginx.conf").write_text(nginx_around(f"    include {tmp_path}/site.conf;", tmp_path))
     takes([program("nginx"), "-t", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf"), "-e", "stderr"])
 
 
-def test_envoy() -> None:
+def test_envoy_accepts_its_recipe() -> None:
     takes([program("envoy"), "--mode", "validate", "-c", str(DEPLOY / "envoy/envoy.yaml")])
 
 
-def test_systemd(tmp_path: Path) -> None:
+def test_systemd_accepts_its_recipe(tmp_path: Path) -> None:
     """Its program is that of an application's environment; the checker wants one that is there."""
     text = (DEPLOY / "systemd/shop.service").read_text()
     assert "/srv/shop" in text

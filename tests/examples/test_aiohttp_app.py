@@ -27,26 +27,26 @@ def server() -> Iterator[Server]:
         yield server
 
 
-def test_pages(server: Server) -> None:
+def test_aiohttp_pages(server: Server) -> None:
     assert b"Hello from aiohttp" in server.get("/").body
     assert server.get("/worker").json()["pid"] == server.worker_pid()
     until(lambda: server.get("/worker").json()["ticks"] > 1, "the clock ticks")
 
 
-def test_an_upload(server: Server) -> None:
+def test_aiohttp_upload(server: Server) -> None:
     body = os.urandom(5_000_000)
     with server.connect() as wire:
         found = wire.ask("PUT", "/digest", (), body).json()
     assert found == {"sha256": hashlib.sha256(body).hexdigest(), "size": len(body)}
 
 
-def test_the_source(server: Server) -> None:
+def test_aiohttp_source_download(server: Server) -> None:
     reply = server.get("/source")
     assert reply.body == (AIOHTTP_APP / "app.py").read_bytes()
     assert reply.get("Content-Disposition") == 'attachment; filename="app.py"'
 
 
-def test_the_clock(server: Server) -> None:
+def test_aiohttp_clock_event_stream(server: Server) -> None:
     with server.connect() as wire:
         wire.send(request("GET", "/clock"))
         seen = b""

@@ -60,7 +60,7 @@ def chatter(server: Server, name: str) -> Iterator[Chatter]:
         yield chatter
 
 
-def test_json(server: Server) -> None:
+def test_fastapi_json(server: Server) -> None:
     items = [{"name": "hat", "price": 12.5, "amount": 2}, {"name": "feather", "price": 1}]
     reply = server.post("/total", json.dumps(items).encode(), ("Content-Type", "application/json"))
     assert reply.json() == {"total": 26.0}
@@ -82,7 +82,7 @@ def test_an_upload_that_is_larger_than_buffers(server: Server) -> None:
     assert reply.json() == {"name": "five.bin", "size": len(content), "sha256": digest}
 
 
-def test_pages(server: Server) -> None:
+def test_fastapi_pages(server: Server) -> None:
     page = server.get("/")
     assert page.status == 200
     assert page.get("content-type") == "text/html; charset=utf-8"
@@ -91,7 +91,7 @@ def test_pages(server: Server) -> None:
     assert server.get("/nowhere").status == 404
 
 
-def test_the_chat(server: Server) -> None:
+def test_fastapi_websocket_chat(server: Server) -> None:
     with chatter(server, "Ann") as ann:
         with chatter(server, "Bob") as bob:
             assert ann.hear() == {"from": "", "text": "Bob came in"}

@@ -11,7 +11,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 @WSGI_KINDS
-def test_hello(pool: Pool, worker_class: str) -> None:
+def test_hello_example(pool: Pool, worker_class: str) -> None:
     server = pool.get("app:app", chdir=EXAMPLES / "hello", worker_class=worker_class)
     assert server.get("/").body == b"Hello, world!\n"
     assert server.get("/you").body == b"Hello, you!\n"

@@ -90,7 +90,7 @@ def test_two_hundred_actors(server: Server) -> None:
     assert actors[0] == {"id": 1, "first_name": "First name 1", "last_name": "Last name 1"}
 
 
-def test_a_page_that_is_not_there(server: Server) -> None:
+def test_pg_green_page_not_found(server: Server) -> None:
     assert server.get("/").status == 200
     assert server.get("/nowhere").status == 404
 

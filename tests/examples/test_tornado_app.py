@@ -22,7 +22,7 @@ def server(pool: Pool) -> Server:
     return pool.get("app:app", chdir=EXAMPLE, worker_class="tornado")
 
 
-def test_hello(server: Server) -> None:
+def test_tornado_hello(server: Server) -> None:
     assert server.get("/").body == b"Hello, world!\n"
     assert server.get("/you").body == b"Hello, you!\n"
 
@@ -38,7 +38,7 @@ def test_a_digest_of_an_upload(server: Server) -> None:
         assert wire.reply().body == hashlib.sha256(b"".join(pieces)).hexdigest().encode() + b"\n"
 
 
-def test_the_chat(server: Server) -> None:
+def test_tornado_websocket_chat(server: Server) -> None:
     client = pytest.importorskip("websockets.sync.client")
     uri = f"ws://127.0.0.1:{server.port}/chat"
     with client.connect(uri) as one, client.connect(uri) as two:

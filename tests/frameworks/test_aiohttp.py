@@ -116,7 +116,7 @@ def test_head_and_statuses_without_a_body(server: Server) -> None:
         assert wire.get("/").status == 200
 
 
-def test_methods(server: Server) -> None:
+def test_aiohttp_methods(server: Server) -> None:
     for method in ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND"):
         assert server.connect().ask(method, "/echo", (), b"x").get("X-Method") == method
 
@@ -206,7 +206,7 @@ def test_forms_and_uploads(server: Server) -> None:
     assert server.post("/multipart", body, field).json() == [["title", None, 6], ["upload", "a.bin", len(content)]]
 
 
-def test_streams(server: Server) -> None:
+def test_aiohttp_response_streams(server: Server) -> None:
     with server.connect() as wire:
         for target in ("/stream/3/7", "/stream/3/7?chunked", "/stream/3/7?length=21", "/stream/100/40000"):
             reply = wire.get(target)
@@ -240,7 +240,7 @@ def test_a_client_that_does_not_read_holds_its_handler(site: Site) -> None:
     site.has_noted("stream is over", before + 1)
 
 
-def test_files(site: Site) -> None:
+def test_aiohttp_file_responses(site: Site) -> None:
     content = site.file.read_bytes()
     with site.server.connect() as wire:
         reply = wire.get("/file")
@@ -257,7 +257,7 @@ def test_files(site: Site) -> None:
         assert wire.get("/").status == 200
 
 
-def test_errors(server: Server) -> None:
+def test_aiohttp_error_responses(server: Server) -> None:
     with server.connect() as wire:
         assert wire.get("/fail").status == 500
     server.log.wait("as asked for")
@@ -304,7 +304,7 @@ def test_a_handler_goes_on_when_its_client_leaves(site: Site) -> None:
     assert "cancelled" not in site.events()
 
 
-def test_websocket(site: Site) -> None:
+def test_aiohttp_websocket(site: Site) -> None:
     with site.websocket(subprotocols=["superchat"]) as socket:
         assert socket.subprotocol == "superchat"
         for message in ("text", "ünïcode", b"\x00bytes", "x" * 100_000, b"y" * 1_000_000, ""):
@@ -355,11 +355,11 @@ def test_frames_behind_the_handshake_are_not_lost(site: Site) -> None:
         assert b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n" in seen
 
 
-def test_a_handshake_that_is_none(server: Server) -> None:
+def test_aiohttp_websocket_handshake_that_is_none(server: Server) -> None:
     assert server.get("/ws").status == 400
 
 
-def test_many_at_once(server: Server) -> None:
+def test_aiohttp_many_requests_at_once(server: Server) -> None:
     wires = [server.connect() for _ in range(100)]
     for wire in wires:
         wire.send(request("GET", "/wait/0.2"))
@@ -393,7 +393,7 @@ def test_a_start_that_fails(tmp_path: Path) -> None:
         assert {"pool closed", "ticker ended"} <= set(site.events())
 
 
-def test_what_is_no_application(tmp_path: Path) -> None:
+def test_aiohttp_object_that_is_no_application(tmp_path: Path) -> None:
     for app in ("nothing", "SOCKETS", "note"):
         with Site(tmp_path, app, wait=False).server as server:
             assert server.wait_exit() in (3, 4)
@@ -471,7 +471,7 @@ def test_a_reload_loses_no_request(tmp_path: Path) -> None:
     assert site.events().count("cleanup") == 2
 
 
-def test_uvloop(tmp_path: Path) -> None:
+def test_aiohttp_on_uvloop(tmp_path: Path) -> None:
     needs("uvloop")
     site = Site(tmp_path, worker_class="aiohttp.GunicornUVLoopWebWorker")
     with site.server as server, server.connect() as wire:
@@ -523,6 +523,6 @@ def test_hooks_see_requests(tmp_path: Path) -> None:
         server.log.wait("after 200 OK")
 
 
-def test_json(server: Server) -> None:
+def test_aiohttp_request_json(server: Server) -> None:
     """The body of the facts is what `json` reads, whatever the client's headers were."""
     assert json.loads(server.get("/facts").body)["host"] == "t"

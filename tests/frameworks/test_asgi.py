@@ -56,27 +56,27 @@ def noted(server: Server, tag: str, *what: str) -> None:
     until(all_there, f"it notes {what}")
 
 
-def test_routing(server: Server) -> None:
+def test_asgi_framework_routing(server: Server) -> None:
     reply = server.get("/hello/world")
     assert (reply.body, reply.get("x-middleware")) == (b"Hello, world!", "yes")
     assert server.get("/hello/w%C3%B6rld").body == "Hello, w\u00f6rld!".encode()
     assert server.get("/nowhere").status == 404
 
 
-def test_a_redirect(server: Server) -> None:
+def test_asgi_framework_redirect(server: Server) -> None:
     reply = server.get("/redirect")
     assert reply.status in (302, 307)
     assert str(reply.get("location")).endswith("/hello/again")
 
 
-def test_a_form(server: Server) -> None:
+def test_asgi_framework_form(server: Server) -> None:
     form = ("Content-Type", "application/x-www-form-urlencoded")
     assert server.post("/form", b"a=1&b=two+words", form).json() == {"a": "1", "b": "two words"}
 
 
 @pytest.mark.parametrize("coding", ["length", "chunked"])
 @pytest.mark.parametrize("size", [10, 100_000, 4_000_000])
-def test_an_upload(server: Server, framework: str, size: int, coding: str) -> None:
+def test_asgi_framework_upload(server: Server, framework: str, size: int, coding: str) -> None:
     if coding == "chunked":
         without(framework, "django")  # it reads no body that has no length
     data = (FILE * (size // len(FILE) + 1))[:size]
@@ -121,7 +121,7 @@ def heard(wire: Any, what: bytes) -> bool:
     return what in wire.unread
 
 
-def test_a_stream(server: Server) -> None:
+def test_asgi_framework_stream(server: Server) -> None:
     reply = server.get("/stream")
     assert reply.framing == "chunked"
     assert reply.body == b"".join(b"line %d\n" % number for number in range(100))
@@ -169,14 +169,14 @@ def test_who_asks_whether_the_client_is_there(server: Server, framework: str, ta
     noted(server, tag, "disconnected")
 
 
-def test_cookies(server: Server) -> None:
+def test_asgi_framework_cookies(server: Server) -> None:
     reply = server.get("/cookies")
     assert reply.body == b"never"
     assert sorted(cookie.partition(";")[0] for cookie in reply.all("set-cookie")) == ["other=b", "seen=yes"]
     assert server.get("/cookies", ("Cookie", "seen=yes; other=b")).body == b"yes"
 
 
-def test_a_file(server: Server) -> None:
+def test_asgi_framework_file_response(server: Server) -> None:
     reply = server.get("/file")
     assert reply.body == FILE
     assert reply.get("content-length") == str(len(FILE))
@@ -199,7 +199,7 @@ def test_a_part_of_a_file(server: Server, framework: str) -> None:
     assert (reply.status, reply.body) == (206, FILE[10:20])
 
 
-def test_head(server: Server) -> None:
+def test_asgi_framework_response_to_head(server: Server) -> None:
     with server.connect() as wire:
         reply = wire.ask("HEAD", "/file")
         assert (reply.status, reply.body) in ((200, b""), (405, b""))
@@ -256,7 +256,7 @@ class TestWebSockets:
         return connect(f"ws://127.0.0.1:{server.port}{target}", proxy=None, **options)
 
     @pytest.mark.parametrize("compression", [None, "deflate"])
-    def test_echo(self, server: Server, framework: str, compression: str | None) -> None:
+    def test_asgi_framework_websocket_echo(self, server: Server, framework: str, compression: str | None) -> None:
         empty = () if framework == "quart" else ("", b"")  # for Quart nothing is no message
         with self.connect(server, "/ws/echo", compression=compression) as socket:
             assert socket.response.headers["x-accepted"] == "yes"
@@ -290,7 +290,7 @@ class TestWebSockets:
             socket.socket.shutdown(SHUT_RDWR)
         noted(server, tag, "cancelled" if framework == "quart" else "1006 ")
 
-    def test_one_that_is_refused(self, server: Server) -> None:
+    def test_asgi_framework_websocket_refused(self, server: Server) -> None:
         assert self.refused(server, "/ws/refused")[0] == 403
 
     def test_one_that_is_denied_with_a_response(self, server: Server, framework: str) -> None:

@@ -38,22 +38,22 @@ def multipart(note: str, name: str, data: bytes) -> tuple[bytes, tuple[str, str]
     return body + f"\r\n--{mark}--\r\n".encode(), ("Content-Type", f"multipart/form-data; boundary={mark}")
 
 
-def test_routing(server: Server) -> None:
+def test_wsgi_framework_routing(server: Server) -> None:
     assert server.get("/hello/world").body == b"Hello, world!"
     assert server.get("/hello/w%C3%B6rld").body == "Hello, w\u00f6rld!".encode()
 
 
-def test_not_found(server: Server) -> None:
+def test_wsgi_framework_not_found(server: Server) -> None:
     assert server.get("/nowhere").status == 404
 
 
-def test_a_form(server: Server) -> None:
+def test_wsgi_framework_form(server: Server) -> None:
     form = ("Content-Type", "application/x-www-form-urlencoded")
     assert server.post("/form", b"a=1&b=two+words", form).json() == {"a": "1", "b": "two words"}
 
 
 @pytest.mark.parametrize("size", [10, 100_000, 4_000_000])
-def test_an_upload(server: Server, size: int) -> None:
+def test_wsgi_framework_upload(server: Server, size: int) -> None:
     data = (FILE * (size // len(FILE) + 1))[:size]
     body, kind = multipart("a note", "name.bin", data)
     got = server.post("/upload", body, kind).json()
@@ -72,26 +72,26 @@ def test_an_upload_in_chunks(server: Server, framework: str) -> None:
         assert wire.reply().json()["size"] == len(FILE)
 
 
-def test_a_stream(server: Server) -> None:
+def test_wsgi_framework_stream(server: Server) -> None:
     reply = server.get("/stream")
     assert reply.framing == "chunked"
     assert reply.body == b"".join(b"line %d\n" % number for number in range(100))
 
 
-def test_cookies(server: Server) -> None:
+def test_wsgi_framework_cookies(server: Server) -> None:
     reply = server.get("/cookies")
     assert reply.body == b"never"
     assert sorted(cookie.partition(";")[0] for cookie in reply.all("set-cookie")) == ["other=b", "seen=yes"]
     assert server.get("/cookies", ("Cookie", "seen=yes; other=b")).body == b"yes"
 
 
-def test_a_file(server: Server) -> None:
+def test_wsgi_framework_file_response(server: Server) -> None:
     reply = server.get("/file")
     assert reply.body == FILE
     assert reply.get("content-length") == str(len(FILE))
 
 
-def test_head(server: Server) -> None:
+def test_wsgi_framework_response_to_head(server: Server) -> None:
     with server.connect() as wire:
         assert wire.ask("HEAD", "/file").status in (200, 405)
 

@@ -64,17 +64,17 @@ def test_the_log_names_the_class(server: Server, name: str) -> None:
     server.log.wait(rf"\[INFO\] Ready: 1 {alias} worker serves main:app at ")
 
 
-def test_it_answers(server: Server, name: str) -> None:
+def test_main_app_answers(server: Server, name: str) -> None:
     reply = server.get("/")
     assert (reply.status, reply.body) == (200, f"Hello, {name}!".encode())
 
 
-def test_it_streams(server: Server) -> None:
+def test_main_app_streams(server: Server) -> None:
     reply = server.get("/stream")
     assert (reply.status, reply.framing, reply.body) == (200, "chunked", b"line 0\nline 1\nline 2\n")
 
 
-def test_it_has_websockets(server: Server, name: str) -> None:
+def test_main_app_has_websockets(server: Server, name: str) -> None:
     if name not in WITH_WEBSOCKETS:
         pytest.skip(f"{name} has no such thing")
     needs("websockets")

@@ -131,7 +131,7 @@ def event(packet: str) -> Any:
     return json.loads(packet[2:])
 
 
-def test_polling(server: Server) -> None:
+def test_socketio_polling(server: Server) -> None:
     with server.connect() as wire:
         session = Polling(wire)
         session.emit("echo", "a text")
@@ -147,7 +147,7 @@ def test_what_a_background_task_says(server: Server) -> None:
         assert event(wire.reply().text) == ["said", {"slept": 0.2}]
 
 
-def test_a_websocket(server: Server) -> None:
+def test_socketio_websocket(server: Server) -> None:
     with WebSocket(server) as session:
         for text in ("a text", "x" * 100_000, "\N{SNOWMAN}"):
             session.emit("echo", text)

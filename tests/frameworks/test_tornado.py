@@ -39,12 +39,12 @@ def left(server: Server, what: str) -> None:
 
 
 class TestRequests:
-    def test_routing(self, server: Server) -> None:
+    def test_tornado_routing(self, server: Server) -> None:
         assert server.get("/hello/world").body == b"Hello, world!"
         assert server.get("/hello/w%C3%B6rld").body == "Hello, w\u00f6rld!".encode()
         assert server.get("/nowhere").status == 404
 
-    def test_facts(self, server: Server) -> None:
+    def test_tornado_request_attributes(self, server: Server) -> None:
         got = server.get("/facts?a=1&a=%32", ("X-Two", "1"), ("x-two", "2")).json()
         assert got["uri"] == "/facts?a=1&a=%32"
         assert got["path"] == "/facts"
@@ -55,18 +55,18 @@ class TestRequests:
         assert got["arguments"] == ["1", "2"]
         assert got["two"] == ["1", "2"]
 
-    def test_a_form(self, server: Server) -> None:
+    def test_tornado_form(self, server: Server) -> None:
         form = ("Content-Type", "application/x-www-form-urlencoded")
         assert server.post("/form", b"a=1&b=two+words", form).json() == {"a": "1", "b": "two words"}
 
     @pytest.mark.parametrize("size", [10, 100_000, 4_000_000])
-    def test_files(self, server: Server, size: int) -> None:
+    def test_tornado_uploaded_files(self, server: Server, size: int) -> None:
         data = (FILE * (size // len(FILE) + 1))[:size]
         body, kind = multipart("a note", "name.bin", data)
         got = server.post("/files", body, kind).json()
         assert got == {"note": "a note", "name": "name.bin", "size": size, "sha256": hashlib.sha256(data).hexdigest()}
 
-    def test_cookies(self, server: Server) -> None:
+    def test_tornado_cookies(self, server: Server) -> None:
         reply = server.get("/cookies")
         assert reply.body == b"never nothing"
         cookies = "; ".join(value.partition(";")[0] for value in reply.all("set-cookie"))
@@ -116,7 +116,7 @@ class TestUploads:
         assert got["size"] == len(data)
         assert got["pieces"] > 8
 
-    def test_continue(self, server: Server) -> None:
+    def test_tornado_100_continue(self, server: Server) -> None:
         with server.connect() as wire:
             wire.send(b"POST /upload HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
             assert wire.interim().status == 100
@@ -145,7 +145,7 @@ class TestUploads:
 
 
 class TestAnswers:
-    def test_a_stream(self, server: Server) -> None:
+    def test_tornado_response_stream(self, server: Server) -> None:
         reply = server.get("/stream")
         assert reply.framing == "chunked"
         assert reply.body == b"".join(b"line %d\n" % number for number in range(10))
@@ -198,22 +198,22 @@ class TestAnswers:
                 wire.close()
 
     @pytest.mark.parametrize("code", [204, 304, 404, 418, 500])
-    def test_statuses(self, server: Server, code: int) -> None:
+    def test_tornado_response_statuses(self, server: Server, code: int) -> None:
         with server.connect() as wire:
             assert wire.get(f"/status/{code}").status == code
             assert wire.get("/hello/again").body == b"Hello, again!"
 
-    def test_a_redirect(self, server: Server) -> None:
+    def test_tornado_redirect(self, server: Server) -> None:
         reply = server.get("/status/302")
         assert (reply.status, reply.get("location")) == (302, "/hello/there")
 
-    def test_head(self, server: Server) -> None:
+    def test_tornado_response_to_head(self, server: Server) -> None:
         with server.connect() as wire:
             reply = wire.ask("HEAD", "/hello/world")
             assert (reply.status, reply.get("content-length"), reply.body) == (200, "13", b"")
             assert wire.get("/hello/again").body == b"Hello, again!"
 
-    def test_an_etag(self, server: Server) -> None:
+    def test_tornado_etag(self, server: Server) -> None:
         with server.connect() as wire:
             tag = wire.get("/hello/world").get("etag")
             assert tag
@@ -229,7 +229,7 @@ class TestAnswers:
             assert reply.get("content-length") == str(len(FILE))
             assert wire.get("/hello/again").body == b"Hello, again!"
 
-    def test_an_error(self, server: Server) -> None:
+    def test_tornado_error_response(self, server: Server) -> None:
         with server.connect() as wire:
             reply = wire.get("/wrong")
             assert reply.status == 500
@@ -273,7 +273,7 @@ class TestOtherProtocols:
         return f"ws://127.0.0.1:{server.port}/echo{query}"
 
     @pytest.mark.parametrize("query", ["", "?deflate=1"])
-    def test_a_websocket(self, server: Server, query: str) -> None:
+    def test_tornado_websocket(self, server: Server, query: str) -> None:
         with client.connect(self.uri(server, query), max_size=None) as ws:
             for message in ("text", b"bytes", "\u00f6" * 100_000, b"x" * 1_000_000):
                 ws.send(message)
@@ -289,7 +289,7 @@ class TestOtherProtocols:
                 ws.recv(timeout=30)
             assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (4000, "as you wish")
 
-    def test_a_subprotocol(self, server: Server) -> None:
+    def test_tornado_websocket_subprotocol(self, server: Server) -> None:
         with client.connect(self.uri(server), subprotocols=["one", "two"]) as ws:
             assert ws.subprotocol == "two"
 
@@ -306,7 +306,7 @@ class TestOtherProtocols:
             assert wire._head(False).status == 101
         left(server, "websocket: None")
 
-    def test_no_websocket(self, server: Server) -> None:
+    def test_tornado_request_that_is_no_websocket(self, server: Server) -> None:
         assert server.get("/echo").status == 400
 
     def test_a_handler_that_takes_the_connection(self, server: Server) -> None:
@@ -336,7 +336,7 @@ def test_a_unix_socket(pool: Pool) -> None:
     assert server.get("/facts").json()["remote_ip"] == "0.0.0.0"
 
 
-def test_compressed(pool: Pool) -> None:
+def test_tornado_websocket_compression(pool: Pool) -> None:
     import gzip
 
     server = pool.get("tornado_app:compressed", chdir=APPS, worker_class="tornado")
@@ -359,13 +359,13 @@ def test_a_loop_that_was_asked_for_while_loading() -> None:
 
 
 class TestWsgi:
-    def test_a_request(self, wsgi: Server) -> None:
+    def test_tornado_wsgi_request(self, wsgi: Server) -> None:
         reply = wsgi.post("/a%20b?c=d", b"four")
         assert reply.body == b"POST /a b c=d http 4"
         assert reply.get("x-thread") == "False"
 
     @pytest.mark.beyond_reference("the client gets no answer")
-    def test_an_error(self, wsgi: Server) -> None:
+    def test_tornado_wsgi_error_response(self, wsgi: Server) -> None:
         assert wsgi.get("/wrong").status == 500
         wsgi.log.wait("Error handling request GET /wrong")
         wsgi.log.wait("ZeroDivisionError: framework marker")

@@ -69,7 +69,7 @@ def test_the_default_format(pool: Pool, worker_class: str) -> None:
 
 
 @KINDS
-def test_every_atom(pool: Pool, worker_class: str) -> None:
+def test_access_log_has_every_atom(pool: Pool, worker_class: str) -> None:
     server = pool.get(worker_class=worker_class, access_logfile="-", access_logformat="|".join(ATOMS))
     mark = f"atoms-{worker_class}"
     with server.connect() as wire:
@@ -257,7 +257,7 @@ class TestJson:
         with serving(echo, access_log=str(log), log_format="json") as core:
             yield core
 
-    def test_every_member(self, core: Serving, log: Path) -> None:
+    def test_access_log_in_json_has_every_member(self, core: Serving, log: Path) -> None:
         with core.wire() as wire:
             wire.get("/a%20b?x=1&y", ("User-Agent", "agent/1"), ("Referer", "http://r/"))
         entry = json.loads(lines(log, 1)[0])

@@ -64,7 +64,7 @@ def core() -> Iterator[Serving]:
         yield core
 
 
-def test_the_two_questions(core: Serving) -> None:
+def test_admin_answers_liveness_and_readiness(core: Serving) -> None:
     for path, text in [("/healthz", b"ok\n"), ("/readyz", b"ready\n"), ("/healthz?verbose", b"ok\n")]:
         reply = ask(core, path)
         assert (reply.status, reply.body) == (200, text)

@@ -225,7 +225,7 @@ def test_chdir_is_where_modules_are_found() -> None:
     assert facts["cwd"] == str(APPS)
 
 
-def test_a_factory() -> None:
+def test_boot_of_an_application_factory() -> None:
     with Server('settings:create("hi", loud=True)') as server:
         assert server.get("/").body == b"HI"
 
@@ -248,14 +248,14 @@ def test_a_config_file(tmp_path: Path) -> None:
         assert server.get("/").json()["env"]["TRICORN_A"] == "from-file"
 
 
-def test_a_pidfile(tmp_path: Path) -> None:
+def test_boot_writes_the_pidfile(tmp_path: Path) -> None:
     pidfile = tmp_path / "server.pid"
     with Server(extra=["-p", str(pidfile)]) as server:
         assert int(pidfile.read_text()) == server.pid
     assert not pidfile.exists()
 
 
-def test_preloaded() -> None:
+def test_boot_with_preload_app() -> None:
     with Server(worker_class="gthread", workers=2, preload=True) as server:
         assert {int(server.get("/pid").body) for _ in range(20)} <= set(server.worker_pids())
 

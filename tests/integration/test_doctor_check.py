@@ -118,7 +118,7 @@ def test_modules_that_are_imported_too_early(tmp_path: Path) -> None:
     assert "The module held was imported before it could be patched for gevent" in finding["text"]
 
 
-def test_what_is_named_and_is_not_there(tmp_path: Path) -> None:
+def test_doctor_check_of_an_offloaded_function_that_is_missing(tmp_path: Path) -> None:
     needs("gevent")
     words = ("-k", "gevent", "--offload", "looked_at_too:nothing")
     (tmp_path / "looked_at_too.py").write_text("")
@@ -266,7 +266,7 @@ def test_an_application_that_cannot_be_loaded(tmp_path: Path) -> None:
     assert "ModuleNotFoundError: No module named 'nothing_of_this_name'" in done.stderr
 
 
-def test_flags_that_are_none(tmp_path: Path) -> None:
+def test_doctor_check_refuses_unknown_flags(tmp_path: Path) -> None:
     done = run(tmp_path, "--no-such-flag", "looked_at")
     assert (done.returncode, done.stdout) == (2, "")
     assert run(tmp_path, "--help").stdout.startswith("usage: tricorn doctor check")

@@ -69,7 +69,7 @@ def site(app: str, worker_class: str, **options: bool | str) -> Site:
         ("mine:server.http_app(path='/tools')", "auto", b"asgi"),
     ],
 )
-def test_it_is_served(app: str, worker_class: str, body: bytes) -> None:
+def test_application_of_a_factory_is_served(app: str, worker_class: str, body: bytes) -> None:
     with site(app, worker_class) as server:
         assert server.get("/").body == body
 

@@ -116,7 +116,7 @@ def test_grpc_calls_wait_side_by_side(preload: bool) -> None:
 
 
 @classes
-def test_it_can_be_switched_off(worker_class: str, postgres: Postgres) -> None:
+def test_green_drivers_can_be_switched_off(worker_class: str, postgres: Postgres) -> None:
     if worker_class == "eventlet":
         pytest.skip("eventlet sets a callback itself when it patches")
     with server_with(postgres, worker_class, seconds=0.2, no_green_drivers=True) as server:

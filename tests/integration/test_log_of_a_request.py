@@ -108,7 +108,7 @@ def test_every_line_of_a_request_has_its_id(worker_class: str) -> None:
 OUTSIDE = ("Handling signal: term", "Shutting down: Master")
 
 
-def test_a_websocket_has_one() -> None:
+def test_a_websocket_has_a_log_of_its_request() -> None:
     with site("asgi") as server, Frames(server.address, "/waits/ws", ("X-Request-ID", "of-the-socket")) as socket:
         socket.frame()
         (line,) = (each for each in having(server, "of-the-socket", 1) if "message" in each)

@@ -105,7 +105,7 @@ format=mine|%(name)s|%(levelname)s|%(message)s
 
 class TestErrorLog:
     @THREAD_CLASSES
-    def test_a_file(self, tmp_path: Path, worker_class: str) -> None:
+    def test_logconfig_file(self, tmp_path: Path, worker_class: str) -> None:
         path = tmp_path / "error.log"
         started = server(worker_class=worker_class, wait=False, error_logfile=path)
         with started as running:
@@ -126,7 +126,7 @@ class TestErrorLog:
             assert "Traceback" not in done.stderr
             assert "No such file or directory" in done.stderr
 
-    def test_levels(self) -> None:
+    def test_log_levels(self) -> None:
         with server(wait=False, log_level="warning") as running:
             serves(running)
             running.get("/logging?quiet")
@@ -155,7 +155,7 @@ class TestCapture:
             for how in ("printed", "to stderr", "by C"):
                 wait_for(tmp_path / "errors", f"^words {how}$")
 
-    def test_after_a_rotation(self, tmp_path: Path) -> None:
+    def test_captured_output_after_a_rotation(self, tmp_path: Path) -> None:
         path = tmp_path / "error.log"
         with server(wait=False, error_logfile=path, capture_output=True) as running:
             serves(running)
@@ -213,7 +213,7 @@ class TestConfigurations:
         )
 
     @THREAD_CLASSES
-    def test_a_dictionary(self, tmp_path: Path, worker_class: str) -> None:
+    def test_logconfig_dict(self, tmp_path: Path, worker_class: str) -> None:
         conf = config(tmp_path, DICTIONARY.format(tmp_path))
         with server(conf, worker_class=worker_class, wait=False) as running:
             self.check(running, tmp_path)
@@ -230,7 +230,7 @@ class TestConfigurations:
         with server(wait=False, log_config=path) as running:
             self.check(running, tmp_path)
 
-    def test_after_a_rotation(self, tmp_path: Path) -> None:
+    def test_logconfig_dict_after_a_rotation(self, tmp_path: Path) -> None:
         with server(config(tmp_path, DICTIONARY.format(tmp_path)), wait=False) as running:
             serves(running)
             running.get("/logging?before")

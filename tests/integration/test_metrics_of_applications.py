@@ -163,7 +163,7 @@ def test_a_disk_that_hangs_holds_up_the_applications_metrics_alone(tmp_path: Pat
         until(lambda: value(scrape(core.admin), "application_files", state="broken") == 0, "the disk is back")
 
 
-def test_it_can_be_switched_off(tmp_path: Path) -> None:
+def test_metrics_of_applications_can_be_switched_off(tmp_path: Path) -> None:
     server, admin = counting(tmp_path, "workers = 1\nmetrics_app = 'off'\n")
     with server:
         assert server.get("/a").status == 200

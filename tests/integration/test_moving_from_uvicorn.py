@@ -90,7 +90,7 @@ FORWARDED = (("X-Forwarded-Proto", "https"), ("X-Forwarded-For", "1.2.3.4"))
         "main:app -b 127.0.0.1:PORT -k asyncio -w 2 --graceful-timeout 5 --read-timeout 30",
     ],
 )
-def test_it_serves(line: str, folder: Path) -> None:
+def test_uvicorn_command_serves(line: str, folder: Path) -> None:
     with Given(line, folder, wait=False) as server:
         until(server._accepts, "the server accepts connections")
         assert server.get("/").status == 200
@@ -102,7 +102,7 @@ def test_an_app_dir_and_variables_of_a_file(folder: Path) -> None:
     assert (found["A"], found["root_path"]) == ("from .env", "/api")
 
 
-def test_variables(folder: Path) -> None:
+def test_uvicorn_environment_variables(folder: Path) -> None:
     environ = {"UVICORN_APP": "main:app", "UVICORN_ROOT_PATH": "/api", "UVICORN_WORKERS": "2", "UVICORN_HOST": "::1"}
     with Given("--host 127.0.0.1 --port PORT", folder, workers=2, env=environ) as server:
         assert server.get("/").json()["root_path"] == "/api"

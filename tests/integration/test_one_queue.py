@@ -441,7 +441,7 @@ class TestWhatMoves:
             assert reply.closes
             wire.closed()
 
-    def test_the_peer_is_the_same(self, pair: Pair) -> None:
+    def test_hand_over_keeps_the_peer_address(self, pair: Pair) -> None:
         wire = pair.stray()
         told = wire.get("/").json()
         assert (told["remote"], int(told["port"])) == wire.sock.getsockname()[:2]

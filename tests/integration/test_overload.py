@@ -313,7 +313,7 @@ class TestOrder:
         assert "".join(path[1:] for path in state.app.called[1:]) == served
 
     @pytest.mark.parametrize(("order", "goes"), [("fifo", 2), ("adaptive", 0)])
-    def test_who_has_to_go(self, order: str, goes: int) -> None:
+    def test_overload_rejects_the_request_that_would_be_served_last(self, order: str, goes: int) -> None:
         """The request that would be served last."""
         with busy(queue_order=order, queue_limit=2) as state:
             wires = [*self.waiting(state, "ab"), state.ask("/c")]

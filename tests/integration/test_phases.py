@@ -55,7 +55,7 @@ def test_a_call_a_response_that_is_sent_and_a_body_that_is_waited_for(worker_cla
         until(lambda: phases() == [], "it has ended")
 
 
-def test_a_websocket(tmp_path: Path) -> None:
+def test_phases_of_a_websocket(tmp_path: Path) -> None:
     with asked("asgi", tmp_path, app="chatty:application", chatty=SOCKETS) as (server, phases):
         with Frames(server.address, "/chat"):
             until(lambda: phases() == ["websocket"], "it is open")

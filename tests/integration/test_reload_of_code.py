@@ -123,7 +123,7 @@ def test_a_request_that_has_begun_is_answered_and_its_connection_closed(worker_c
 
 
 @pytest.mark.parametrize("worker_class", each("gthread", "asgi"))
-def test_over_tls(worker_class: str, tmp_path: Path) -> None:
+def test_reload_of_code_over_tls(worker_class: str, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     issued, context = authority.issue("localhost"), client(authority)
     config = f"certfile = {str(issued.certificate)!r}\nkeyfile = {str(issued.key)!r}\n"

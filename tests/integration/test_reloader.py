@@ -168,7 +168,7 @@ class TestChanges:
 
 
 class TestExtraFiles:
-    def test_a_file(self, watch: Watch, tmp_path: Path) -> None:
+    def test_reloader_notices_an_extra_file(self, watch: Watch, tmp_path: Path) -> None:
         path = tmp_path / "settings.toml"
         path.write_text("a")
         _, reports = watch(path)

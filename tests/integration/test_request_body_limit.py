@@ -152,7 +152,7 @@ class TestUploadDirectory:
             pass
 
 
-def test_it_is_a_setting() -> None:
+def test_request_body_limit_is_a_setting() -> None:
     with Server(worker_class="sync", limit_request_body=100) as server:
         assert server.post("/body", b"x" * 100).status == 200
         assert server.post("/body", b"x" * 101).status == 413

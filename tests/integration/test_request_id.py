@@ -71,7 +71,7 @@ def test_another_one_is_replaced_everywhere(core: Serving, given: str) -> None:
     assert reply.json()["tricorn.request_id"] == reply.json()["HTTP_X_REQUEST_ID"] == told
 
 
-def test_two_ids_are_none(core: Serving) -> None:
+def test_two_request_id_headers_are_ignored(core: Serving) -> None:
     reply = ask(core, ("X-Request-ID", "one"), ("X-Request-ID", "two"))
     assert FRESH.fullmatch(reply.json()["HTTP_X_REQUEST_ID"])
 

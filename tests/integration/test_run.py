@@ -161,7 +161,7 @@ def test_a_name_that_is_none_is_an_exception() -> None:
         assert "TypeError: tricorn.run() has no setting 'wrokers'; did you mean 'workers'?" in server.log.text
 
 
-def test_not_in_another_thread() -> None:
+def test_run_is_refused_in_another_thread() -> None:
     raised: list[BaseException] = []
 
     def call() -> None:

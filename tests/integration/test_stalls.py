@@ -84,7 +84,7 @@ def test_the_first_request_may_take_its_time() -> None:
         assert "in blocks" in said[3], said
 
 
-def test_it_can_be_switched_off() -> None:
+def test_stall_reports_can_be_switched_off() -> None:
     with site("gevent", "doctor_threshold = 0\n") as server:
         server.get("/waits")
         server.get("/blocks")

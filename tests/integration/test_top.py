@@ -194,7 +194,7 @@ def on_a_pty(argv: list[str], env: dict[str, str], *, until_it_says: bytes, then
 @needs_tmux
 @pytest.mark.parametrize("style", [DARK, LIGHT], ids=["dark", "light"])
 @pytest.mark.parametrize(("width", "head"), [(80, HEAD_80), (200, HEAD_200)], ids=["80", "200"])
-def test_the_screen(shop: Server, width: int, head: str, style: str) -> None:
+def test_top_screen(shop: Server, width: int, head: str, style: str) -> None:
     one, two = sorted(shop.worker_pids())
     with Tmux(words(shop), width, 20, style=style, env={"COLUMNS": "93"}) as terminal:
         terminal.wait(r"^requests over 1 s:$")

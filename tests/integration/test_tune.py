@@ -73,7 +73,7 @@ def test_a_target_below_what_one_request_takes(site: Path) -> None:
     assert "p99 < 5 ms cannot be met: a request takes " in err
 
 
-def test_another_machine(site: Path) -> None:
+def test_tune_for_another_machine(site: Path) -> None:
     status, _, err = tuned(site, "waits:app", "--url", "http://shop.example/cart", *QUICK)
     assert status == 1
     assert "is not of this machine" in err

@@ -19,7 +19,7 @@ APP = "sockets:application"
 BYTES_EACH = 24 * 1024
 
 
-def test_a_line_for_each(pool: Pool) -> None:
+def test_access_log_has_a_line_for_each_websocket(pool: Pool) -> None:
     """When it has ended: 101, the bytes of the frames sent, and how long it lived."""
     server = pool.get(
         APP, worker_class="asgi", access_logfile="-", access_logformat="%(r)s %(s)s %(B)s %(D)s %({upgrade}i)s"
@@ -57,20 +57,20 @@ def test_silence_is_asked_about_and_ended(pool: Pool) -> None:
     server.out.wait('"disconnect", "code": 1006, "reason": "keepalive ping timeout", "name": "silent"')
 
 
-def test_no_compression(pool: Pool) -> None:
+def test_websocket_compression_switched_off(pool: Pool) -> None:
     server = pool.get(APP, worker_class="asgi", no_websocket_compression=True)
     with Frames(server.address, "/echo", DEFLATE) as socket:
         assert socket.response.get("sec-websocket-extensions") is None
 
 
-def test_any_size(pool: Pool) -> None:
+def test_websocket_messages_of_any_size(pool: Pool) -> None:
     server = pool.get(APP, worker_class="asgi", websocket_max_message_size=0)
     with Frames(server.address) as socket:
         socket.echoes("x" * (20 << 20))
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_a_client_of_others(pool: Pool, loop: str) -> None:
+def test_websocket_client_library(pool: Pool, loop: str) -> None:
     server = pool.get(APP, worker_class="asgi", asgi_loop=loop)
 
     async def talk(number: int) -> None:
@@ -108,7 +108,7 @@ def test_a_client_of_others_is_told_why(pool: Pool) -> None:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 1001), (signal.SIGHUP, 1012)])
-def test_leaving(number: signal.Signals, code: int) -> None:
+def test_websockets_when_the_worker_leaves(number: signal.Signals, code: int) -> None:
     """The client is told, and the application; messages that had come are answered as far as they were."""
     with Server(APP, worker_class="asgi", graceful_timeout=10, stream_drain=0.5) as server:
         with ExitStack() as stack:

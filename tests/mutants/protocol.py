@@ -127,7 +127,7 @@ PROTOCOL = (
         f"{HTTP}/lines.rs",
         "self.fields as usize >= bounds.fields",
         "self.fields as usize > bounds.fields",
-        (f"{SUITE} fields", "tests/attacks/test_bad_requests.py::test_refused[gthread]"),
+        (f"{SUITE} fields", "tests/attacks/test_bad_requests.py::test_a_bad_request_is_refused[gthread]"),
     ),
     Fault(
         "field_size",
@@ -135,7 +135,7 @@ PROTOCOL = (
         f"{HTTP}/lines.rs",
         "end - start + CRLF > bounds.field_size",
         "end - start + 1 > bounds.field_size",
-        (f"{SUITE} fields", "tests/attacks/test_bad_requests.py::test_refused[gthread]"),
+        (f"{SUITE} fields", "tests/attacks/test_bad_requests.py::test_a_bad_request_is_refused[gthread]"),
     ),
     Fault(
         "request_line_length",
@@ -143,7 +143,7 @@ PROTOCOL = (
         f"{HTTP}/lines.rs",
         "length > bounds.request_line",
         "length > bounds.request_line + 1",
-        (f"{SUITE} request_line", "tests/attacks/test_bad_requests.py::test_refused[gthread]"),
+        (f"{SUITE} request_line", "tests/attacks/test_bad_requests.py::test_a_bad_request_is_refused[gthread]"),
     ),
     Fault(
         "hops_from_the_right",
@@ -175,7 +175,7 @@ PROTOCOL = (
         f"{HTTP}/scheme.rs",
         "before != scheme",
         "false",
-        (SUITE, "tests/attacks/test_bad_requests.py::test_refused[gthread]"),
+        (SUITE, "tests/attacks/test_bad_requests.py::test_a_bad_request_is_refused[gthread]"),
     ),
     Fault(
         "forwarded_from_the_left",

@@ -97,7 +97,7 @@ def test_no_limit_of_memory(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_there_is_none(groups: str, mounts: str, files: dict[str, str], tmp_path: Path) -> None:
+def test_no_cgroup_limit(groups: str, mounts: str, files: dict[str, str], tmp_path: Path) -> None:
     assert machine(tmp_path, groups, mounts, files) is None
 
 
@@ -105,7 +105,7 @@ def test_a_system_without_proc(tmp_path: Path) -> None:
     assert cpu_quota(tmp_path / "proc", tmp_path) is None
 
 
-def test_this_machine() -> None:
+def test_cgroup_of_this_machine() -> None:
     assert cores() >= 1
     quota = cpu_quota()
     assert quota is None or quota > 0

@@ -23,7 +23,7 @@ def project_of(pyproject: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("pyproject", PYPROJECTS, ids=lambda path: path.parent.name)
-def test_each_names_what_is_there(pyproject: Path) -> None:
+def test_each_entry_point_names_an_object_that_exists(pyproject: Path) -> None:
     project = project_of(pyproject)
     groups = {"console_scripts": project.get("scripts", {}), **project["entry-points"]}
     for group, points in groups.items():

@@ -43,7 +43,7 @@ def test_equal_ones_are_one_in_a_set() -> None:
     assert Point(1) != (1, 2)
 
 
-def test_they_do_not_change() -> None:
+def test_records_are_immutable() -> None:
     point = Point(1)
     with pytest.raises(AttributeError):
         point.x = 2  # type: ignore[misc]
@@ -51,7 +51,7 @@ def test_they_do_not_change() -> None:
         del point.x
 
 
-def test_they_match() -> None:
+def test_records_match_by_position() -> None:
     match Named(1, 5, "Q"):
         case Point(x, y):
             assert (x, y) == (1, 5)
@@ -59,7 +59,7 @@ def test_they_match() -> None:
             pytest.fail("no match")
 
 
-def test_one_with_other_values() -> None:
+def test_record_with_other_values() -> None:
     changed = replace(Named(1, 2, "Q"), y=5)
     assert (changed, type(changed)) == (Named(1, 5, "Q"), Named)
     with pytest.raises(TypeError):

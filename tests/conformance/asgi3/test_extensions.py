@@ -26,7 +26,7 @@ def pathsend(path: Path | str) -> dict[str, object]:
     return {"type": "http.response.pathsend", "path": str(path)}
 
 
-def test_pathsend(stage: Stage, file: Path, version: str) -> None:
+def test_pathsend_extension(stage: Stage, file: Path, version: str) -> None:
     size = file.stat().st_size
     reply = stage.play(start(200, length(size)), ("send", pathsend(file)), version=version)
     assert (reply.framing, reply.body == file.read_bytes()) == ("length", True)
@@ -188,7 +188,7 @@ def told_trailers(stage: Stage, *steps: tuple[object, ...], fields: list[tuple[s
         return wire.ended().partition(b"\r\n\r\n")[2]
 
 
-def test_trailers(stage: Stage) -> None:
+def test_trailers_extension(stage: Stage) -> None:
     steps = [start(200, (b"trailer", b"x-sum"), trailers=True), body(b"done"), ("send", trailers((b"x-sum", b"9")))]
     assert told_trailers(stage, *steps, fields=TE) == b"4\r\ndone\r\n0\r\nx-sum: 9\r\n\r\n"
 

@@ -26,7 +26,7 @@ def headers(server: Server, *fields: tuple[str, str], **more: Any) -> list[tuple
     return [(name.lower(), value) for name, value in got]
 
 
-def test_what_every_request_has(server: Server, version: str) -> None:
+def test_http_scope_of_every_request(server: Server, version: str) -> None:
     got = scope(server, "/scope/a%20b?x=1&y=%20", version=version)
     expected = {
         "type": "http",
@@ -44,7 +44,7 @@ def test_what_every_request_has(server: Server, version: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND", "M-SEARCH"])
-def test_methods(server: Server, method: str) -> None:
+def test_scope_method(server: Server, method: str) -> None:
     assert scope(server, method=method)["method"] == method
 
 
@@ -64,7 +64,7 @@ def test_methods(server: Server, method: str) -> None:
         ("/a?q=%00%20+%C3%A9", "/a", b"q=%00%20+%C3%A9"),
     ],
 )
-def test_targets(server: Server, target: str, path: str, query: bytes) -> None:
+def test_scope_path_and_query_of_targets(server: Server, target: str, path: str, query: bytes) -> None:
     got = scope(server, target)
     assert (got["path"], got["query_string"]) == (path, query)
     assert got["raw_path"] == target.partition("?")[0].encode()

@@ -82,7 +82,7 @@ def test_bodies_of_bytes_in_other_objects(stage: Stage, kind: str) -> None:
 
 
 @with_each("status", [200, 201, 299, 302, 404, 418, 500, 599])
-def test_statuses(stage: Stage, status: int) -> None:
+def test_response_statuses(stage: Stage, status: int) -> None:
     reply = stage.play(start(status), body(b"done"))
     assert (reply.status, reply.body) == (status, b"done")
 
@@ -119,7 +119,7 @@ def test_close_is_obeyed(stage: Stage) -> None:
 # Responses without a body.
 
 
-def test_head(stage: Stage, version: str) -> None:
+def test_response_to_head(stage: Stage, version: str) -> None:
     reply = stage.play(*ANSWER, method="HEAD", version=version)
     assert (reply.status, reply.get("content-length"), reply.body) == (200, "4", b"")
     reply = stage.play(start(), body(b"one", True), body(b"two"), method="HEAD", version=version)

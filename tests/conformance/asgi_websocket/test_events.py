@@ -25,7 +25,7 @@ def scope_of(server: Server, target: str, *fields: tuple[str, str]) -> dict[str,
         return scope
 
 
-def test_the_scope(tcp_server: Server) -> None:
+def test_websocket_scope(tcp_server: Server) -> None:
     scope = scope_of(
         tcp_server,
         "/the%2Dscope?a=%20b",
@@ -58,7 +58,7 @@ def test_no_subprotocols_is_an_empty_list(server: Server) -> None:
     assert scope_of(server, "/the-scope")["subprotocols"] == []
 
 
-def test_receive(open_socket: Open) -> None:
+def test_websocket_receive(open_socket: Open) -> None:
     """ "The default value is missing or None": only what came is named."""
     socket = open_socket("/events")
     socket.put(TEXT, "grüß".encode())
@@ -89,7 +89,7 @@ def test_bad_fields_of_accept(server: Server, name: str, value: str) -> None:
     server.log.wait("Error handling request GET /bad-field")
 
 
-def test_refused(server: Server) -> None:
+def test_websocket_handshake_refused(server: Server) -> None:
     """Closing before accepting is an HTTP 403. Frames that were sent too early are no requests."""
     with Wire(server.address) as wire:
         wire.send(handshake("/reject"), frame(TEXT, b"GET /hello HTTP/1.1\r\nHost: t\r\n\r\n"))
@@ -116,7 +116,7 @@ def test_denied_with_a_response(tcp_server: Server) -> None:
 
 
 @pytest.mark.parametrize("target", ["/return-at-once", "/raise-at-once"])
-def test_no_answer(server: Server, target: str) -> None:
+def test_websocket_application_that_sends_no_answer(server: Server, target: str) -> None:
     with Wire(server.address) as wire:
         wire.send(handshake(target))
         assert wire.reply().status == 500
@@ -224,7 +224,7 @@ def test_what_comes_of_a_client_that_left_is_no_error(tcp_server: Server, how: s
     assert bool(re.search(rf"{marker}\b(?!-own)", log)) == (how == "own")
 
 
-def test_two_tasks(open_socket: Open) -> None:
+def test_websocket_used_by_two_tasks(open_socket: Open) -> None:
     """One receives while the other sends."""
     socket = open_socket("/ticker")
     assert [socket.message() for _ in range(3)] == ["tick 0", "tick 1", "tick 2"]

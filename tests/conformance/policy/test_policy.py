@@ -35,7 +35,7 @@ def _cell(name: str, subject: str, rows: list[Row], *marks: pytest.MarkDecorator
 
 
 @pytest.mark.parametrize(("rows", "subject"), list(cells()))
-def test_policy(provoked: Provoked, rows: list[Row], subject: str) -> None:
+def test_policy_row_holds_for_the_worker_class(provoked: Provoked, rows: list[Row], subject: str) -> None:
     try_each(lambda row: row.of(subject)(provoked.outcome(subject, row.case)), {row.name: row for row in rows})
 
 

@@ -119,7 +119,7 @@ def test_more_hops_and_what_is_left_to_the_application(pool: Pool) -> None:
     assert (got["client"], got["scheme"], len(got["fields"])) == ("6.6.6.6", "http", 5)
 
 
-def test_websockets(pool: Pool) -> None:
+def test_proxy_headers_of_websockets(pool: Pool) -> None:
     needs("websockets")
     from websockets.sync.client import connect
 

@@ -155,7 +155,7 @@ def test_a_connection_that_is_handed_over_stays_the_clients(pool: Pool) -> None:
 
 
 class TestFacts:
-    def test_of_an_environ(self, pool: Pool) -> None:
+    def test_proxy_protocol_in_an_environ(self, pool: Pool) -> None:
         server = serve(pool, "sync", app="announced:wsgi")
         with opened(server, LINE) as wire:
             told = wire.get("/").json()
@@ -170,7 +170,7 @@ class TestFacts:
         assert (told["HTTPS"], told["wsgi.url_scheme"]) == ("on", "https")
         assert "PROXY_PROTOCOL" not in server.get("/").json()
 
-    def test_of_a_scope(self, pool: Pool) -> None:
+    def test_proxy_protocol_in_a_scope(self, pool: Pool) -> None:
         server = serve(pool, "asgi", app="announced:asgi")
         first = header(value(1, b"h2"), value(2, b"shop.example"), value(0xE1, b"ours"), MUTUAL)
         with opened(server, first) as wire:
@@ -190,7 +190,7 @@ class TestFacts:
 
 @pytest.mark.parametrize("mode", ["tcp", "http"])
 @pytest.mark.parametrize("how", ["send-proxy", "send-proxy-v2", "send-proxy-v2 proxy-v2-options crc32c,unique-id"])
-def test_haproxy(pool: Pool, tmp_path: Path, how: str, mode: str) -> None:
+def test_proxy_protocol_of_haproxy(pool: Pool, tmp_path: Path, how: str, mode: str) -> None:
     server = serve(pool, "sync", app="announced:wsgi", proxy_protocol_required=True)
     line = f"    server one 127.0.0.1:{server.port} {how}"
     with Balancer("haproxy", line, tmp_path, mode=mode) as balancer, balancer.connect() as wire:

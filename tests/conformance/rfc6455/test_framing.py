@@ -11,7 +11,7 @@ LENGTHS = [0, 1, 124, 125, 126, 127, 128, 4095, 65535, 65536, 131_072, MESSAGE_L
 
 
 @pytest.mark.parametrize("length", LENGTHS)
-def test_lengths(socket: Frames, length: int) -> None:
+def test_frame_lengths(socket: Frames, length: int) -> None:
     socket.echoes("*" * length)
     socket.echoes(bytes(range(256)) * (length // 256) + b"z" * (length % 256))
     socket.goodbye()
@@ -35,7 +35,7 @@ def test_octets_in_any_split(socket: Frames, size: int) -> None:
 
 
 @pytest.mark.parametrize("mask", [b"\0\0\0\0", b"\xff\xff\xff\xff", b"\x01\x02\x03\x04"])
-def test_masks(socket: Frames, mask: bytes) -> None:
+def test_frame_masks(socket: Frames, mask: bytes) -> None:
     for length in (0, 1, 2, 3, 5, 7, 8, 9, 31, 33, 1000):
         socket.put(BINARY, bytes(length), mask=mask)
         assert socket.message() == bytes(length)
@@ -48,7 +48,7 @@ def test_many_messages_at_once(socket: Frames) -> None:
     assert [socket.message() for _ in messages] == messages
 
 
-def test_fragments(socket: Frames) -> None:
+def test_message_fragments(socket: Frames) -> None:
     """Section 5.4, with control frames between."""
     socket.send(frame(0x01, b"one"), frame(0x00, b""), frame(PING, b"between"), frame(0x00, b"two"), frame(0x80, b"!"))
     pong = socket.frame()

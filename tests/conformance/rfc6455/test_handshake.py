@@ -18,7 +18,7 @@ def refused(server: Server, *asked: bytes) -> Reply:
         return reply
 
 
-def test_the_answer(server: Server) -> None:
+def test_handshake_response(server: Server) -> None:
     with Frames(server.address) as socket:
         response = socket.response
         assert (response.version, response.status) == ("HTTP/1.1", 101)
@@ -108,7 +108,7 @@ def test_bad_handshakes(server: Server, asked: bytes, status: int) -> None:
     ],
     ids=["plain", "another protocol", "HTTP/1.0"],
 )
-def test_requests_that_are_none(server: Server, asked: bytes) -> None:
+def test_requests_that_are_no_handshake(server: Server, asked: bytes) -> None:
     reply = refused(server, asked)
     assert (reply.status, reply.body) == (200, b"Hello\n")
 
@@ -122,7 +122,7 @@ def test_requests_that_are_none(server: Server, asked: bytes) -> None:
         ([], "", None),
     ],
 )
-def test_subprotocols(server: Server, offered: list[str], chosen: str, expected: str | None) -> None:
+def test_handshake_subprotocols(server: Server, offered: list[str], chosen: str, expected: str | None) -> None:
     """Section 4.2.2 /subprotocol/: one of those offered, or none."""
     fields = [("Sec-WebSocket-Protocol", value) for value in offered]
     with Frames(server.address, f"/subprotocol?choose={chosen}", *fields) as socket:

@@ -34,7 +34,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("text", GOOD, ids=range(len(GOOD)))
-def test_text(socket: Frames, text: str) -> None:
+def test_text_messages_in_utf8(socket: Frames, text: str) -> None:
     socket.echoes(text)
     data = text.encode()
     for cut in {0, 1, 2, len(data) // 2, len(data) - 1}:
@@ -50,7 +50,7 @@ def test_text_in_fragments_of_a_byte(socket: Frames) -> None:
 
 
 @pytest.mark.parametrize("data", BAD.values(), ids=BAD.keys())
-def test_what_is_not_text(open_socket: Open, data: bytes) -> None:
+def test_text_messages_that_are_not_utf8(open_socket: Open, data: bytes) -> None:
     open_socket().put(TEXT, data).failed(1007)
     open_socket().send(frame(0x01, data[:1]), frame(0x80, data[1:]))
     pieces = open_socket()

@@ -38,7 +38,7 @@ def answer(server: Server, *parts: bytes) -> Any:
         (b"1\r\nx\r\n0\r\nA: b\r\nC: d\r\n\r\n", b"x"),
     ],
 )
-def test_forms(server: Server, coded: bytes, body: bytes) -> None:
+def test_chunked_body_forms(server: Server, coded: bytes, body: bytes) -> None:
     got = answer(server, HEAD + coded)
     assert got["length"] == len(body)
     assert got["sha256"] == hashlib.sha256(body).hexdigest()
@@ -51,7 +51,7 @@ def splitting_server(pool: Pool) -> Server:
     )
 
 
-def test_every_split_in_two(splitting_server: Server) -> None:
+def test_chunked_body_split_in_two_anywhere(splitting_server: Server) -> None:
     """The second part comes when the server has had time to look at the first, as TCP_NODELAY makes it likely."""
     whole = HEAD + EXTENSIONS
     digest = hashlib.sha256(b"abcdefg").hexdigest()

@@ -49,7 +49,7 @@ def test_asterisk_form(server: Server) -> None:
 
 
 @with_each("host", ["t", "t:80", "example.org", "127.0.0.1:8000", "[::1]:80", ""])
-def test_hosts(server: Server, host: str) -> None:
+def test_host_header(server: Server, host: str) -> None:
     assert server.get("/hello", ("Host", host)).status == 200
 
 

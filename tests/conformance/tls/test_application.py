@@ -189,7 +189,7 @@ class TestNames:
         SecureWire(strict.address, context, name="rsa.test").close()
 
 
-def test_alpn(pool: Pool, world: World) -> None:
+def test_alpn_in_the_environ(pool: Pool, world: World) -> None:
     server = serve(pool, "gthread", **world.settings())
     with SecureWire(server.address, client(world.authority, alpn=("h2", "http/1.1"))) as wire:
         assert wire.secure.selected_alpn_protocol() == "http/1.1"

@@ -66,7 +66,7 @@ class Front(Running):
 
 
 @pytest.mark.parametrize("alias", each(*ALIASES))
-def test_haproxy(alias: str, pool: Pool, world: World, tmp_path: Path) -> None:
+def test_tls_behind_haproxy(alias: str, pool: Pool, world: World, tmp_path: Path) -> None:
     ports = dict(zip(CELLS, free_ports(len(CELLS)), strict=True))
     sections = []
     for cell, port in ports.items():
@@ -103,7 +103,7 @@ def test_haproxy(alias: str, pool: Pool, world: World, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("alias", each(*ALIASES))
-def test_nginx(alias: str, pool: Pool, world: World, tmp_path: Path) -> None:
+def test_tls_behind_nginx(alias: str, pool: Pool, world: World, tmp_path: Path) -> None:
     ports = dict(zip(CELLS, free_ports(len(CELLS)), strict=True))
     sections = []
     for cell, port in ports.items():

@@ -20,7 +20,7 @@ def new_tag() -> str:
 
 
 @with_each("how", ["whole", "list", "no_body", "short_length", "raise_first", "raise_later"])
-def test_once(server: Server, version: str, how: str) -> None:
+def test_close_is_called_once(server: Server, version: str, how: str) -> None:
     tag = new_tag()
     with server.connect() as wire:
         try:
@@ -31,7 +31,7 @@ def test_once(server: Server, version: str, how: str) -> None:
     assert seen(server, tag) == 1
 
 
-def test_after_head(server: Server) -> None:
+def test_close_is_called_after_head(server: Server) -> None:
     tag = new_tag()
     with server.connect() as wire:
         wire.ask("HEAD", f"/closing?tag={tag}&raw")

@@ -42,7 +42,7 @@ def test_how_the_application_is_called(server: Server) -> None:
     assert got["wsgi.multiprocess"] == ["bool", False]
 
 
-def test_objects(server: Server) -> None:
+def test_environ_objects(server: Server) -> None:
     got = environ(server)
     for key in ("wsgi.input", "wsgi.errors", "wsgi.file_wrapper", "wsgi.early_hints", "gunicorn.socket"):
         assert key in got, key
@@ -175,7 +175,7 @@ def test_a_chunked_body_that_is_whole_has_its_length(server: Server, body: bytes
         ("/echo/%00", "/echo/\0", ""),
     ],
 )
-def test_targets(server: Server, target: str, path: str, query: str) -> None:
+def test_environ_path_of_targets(server: Server, target: str, path: str, query: str) -> None:
     # Another first segment than `echo` itself still ends at the echo only where the path begins with it.
     if not target.startswith(("/echo/", "/echo?")) and target != "/echo":
         target = target.replace("/echo", "/echo/", 1)
@@ -194,7 +194,7 @@ def test_absolute_form(server: Server) -> None:
 
 
 @with_each("method", ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND", "M-SEARCH"])
-def test_methods(server: Server, method: str) -> None:
+def test_environ_request_method(server: Server, method: str) -> None:
     assert environ(server, method=method)["REQUEST_METHOD"] == ["str", method]
 
 

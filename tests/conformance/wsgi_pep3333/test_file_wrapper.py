@@ -19,7 +19,7 @@ VALIDATED = with_each("raw", {"validated": "", "bare": "&raw"})
 @VALIDATED
 @with_each("kind", KINDS)
 @with_each("size", [0, 1, 1000, 8192, 300_000])
-def test_whole(server: Server, version: str, kind: str, size: int, raw: str) -> None:
+def test_file_wrapper_sends_a_whole_file(server: Server, version: str, kind: str, size: int, raw: str) -> None:
     with server.connect() as wire:
         reply = wire.get(f"/files?kind={kind}&size={size}{raw}", version=version)
     assert (reply.status, reply.body == content(size)) == (200, True)
@@ -36,7 +36,7 @@ def test_from_where_the_file_stands(server: Server, version: str, kind: str, raw
 
 
 @with_each("kind", KINDS)
-def test_with_a_length(server: Server, version: str, kind: str) -> None:
+def test_file_wrapper_with_a_content_length(server: Server, version: str, kind: str) -> None:
     with server.connect() as wire:
         reply = wire.get(f"/files?kind={kind}&size=1000&length=1000&raw", version=version)
     assert reply.framing == "length"
@@ -63,7 +63,7 @@ def test_what_read_gives_is_sent(server: Server, kind: str, size: int) -> None:
         assert server.get(f"/files?kind={kind}&size={size}&skip={size // 2}&raw").body == content(size)[size // 2 :]
 
 
-def test_a_pipe(server: Server) -> None:
+def test_file_wrapper_of_a_pipe(server: Server) -> None:
     assert server.get("/files?kind=piped&size=5000&raw").body == content(5000)
 
 
@@ -101,7 +101,7 @@ def test_a_block_size_may_be_given(server: Server) -> None:
     assert server.get("/files?kind=read_only&size=5000&block=100&raw").body == content(5000)
 
 
-def test_head(server: Server, version: str) -> None:
+def test_file_wrapper_in_a_response_to_head(server: Server, version: str) -> None:
     with server.connect() as wire:
         reply = wire.ask("HEAD", "/files?kind=disk&size=1000&length=1000&raw", version=version)
     assert (reply.status, reply.get("content-length"), reply.body) == (200, "1000", b"")

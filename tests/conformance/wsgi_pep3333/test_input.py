@@ -97,7 +97,7 @@ def test_read_of_nothing_takes_nothing(server: Server, framer: Callable[[bytes, 
 
 @with_each("how", ["readline", "iterate", "readlines"])
 @with_each("body", BODIES)
-def test_lines(server: Server, framer: Callable[[bytes, str], bytes], body: bytes, how: str) -> None:
+def test_input_readline(server: Server, framer: Callable[[bytes, str], bytes], body: bytes, how: str) -> None:
     got = report(server, framer(body, f"/body?how={how}"))
     expect(got, body)
     assert got["sizes"] == [len(line) for line in body.splitlines(keepends=True) if line][:2000] or b"\r" in body
@@ -146,7 +146,7 @@ def test_without_a_body_there_is_nothing(server: Server, version: str) -> None:
 
 
 @with_each("how", ["read_n", "readline"])
-def test_two_megabytes(server: Server, framer: Callable[[bytes, str], bytes], how: str) -> None:
+def test_input_of_two_megabytes(server: Server, framer: Callable[[bytes, str], bytes], how: str) -> None:
     body = lines(2 * 1024 * 1024)
     expect(report(server, framer(body, f"/body?how={how}")), body)
 

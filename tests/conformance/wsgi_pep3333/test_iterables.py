@@ -29,7 +29,7 @@ VALIDATED = with_each("raw", {"validated": "", "bare": "&raw"})
 
 @with_each("kind", WHOLE)
 @VALIDATED
-def test_any_iterable(server: Server, version: str, kind: str, raw: str) -> None:
+def test_response_of_any_iterable(server: Server, version: str, kind: str, raw: str) -> None:
     if kind == "bytes_subclass" and not raw:
         return  # the validator takes bytes itself only
     with server.connect() as wire:

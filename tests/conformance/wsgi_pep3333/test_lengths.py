@@ -54,7 +54,7 @@ def test_a_304_may_tell_the_length_it_would_have_had(server: Server) -> None:
 
 
 @with_each("path", ["/hello", "/stream", "/writes", "/iterables?kind=generator", "/bodiless?status=200%20OK"])
-def test_head(server: Server, version: str, path: str) -> None:
+def test_content_length_of_head(server: Server, version: str, path: str) -> None:
     with server.connect() as wire:
         wire.send(request("HEAD", path, version=version))
         reply = wire.reply("HEAD")

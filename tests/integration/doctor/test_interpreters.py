@@ -32,7 +32,7 @@ def python(request: pytest.FixtureRequest) -> str:
     return interpreter(request.param) or pytest.skip(f"Python 3.{request.param} is not installed")
 
 
-def test_sleep(tmp_path: Path, python: str) -> None:
+def test_doctor_finds_a_sleep(tmp_path: Path, python: str) -> None:
     with Patient(tmp_path, "import time\ntime.sleep(600)  # here\n", python=python) as patient:
         thread = patient.verdict("BLOCKED_SYSCALL")
     assert thread["main"]

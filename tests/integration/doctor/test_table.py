@@ -204,7 +204,7 @@ def stages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stages]:
 
 
 @pytest.mark.parametrize(("worker_class", "name"), rows())
-def test_it_is_told(stages: Stages, worker_class: str, name: str) -> None:
+def test_doctor_verdict_of_a_stall(stages: Stages, worker_class: str, name: str) -> None:
     server, directory = stages(worker_class)
     case = CASES[name]
     told = told_of(server, directory, name, case)

@@ -146,7 +146,7 @@ def test_a_flush_names_librdkafka(tmp_path: Path, black_hole: str) -> None:
     assert "Producer_flush" in functions(thread), "static functions are named where the file has them"
 
 
-def test_greenlets(tmp_path: Path) -> None:
+def test_doctor_finds_waiting_greenlets(tmp_path: Path) -> None:
     """The greenlet that blocks is told, and a hub that has nothing to do is idle."""
     needs("gevent")
     blocks = """

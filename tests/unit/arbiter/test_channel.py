@@ -74,7 +74,7 @@ class TestMaking:
         monkeypatch.delattr(socket, "SOCK_SEQPACKET")
         assert open_channel() is None
 
-    def test_where_there_is_no_bell_there_is_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_channel_without_a_bell(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delattr(os, "eventfd")
         assert open_channel() is None
 

@@ -155,7 +155,7 @@ def open_to_all(directory: Path) -> None:
         ("directory", "Is a directory."),
     ],
 )
-def test_where_no_file_can_be(name: str, reason: str, tmp_path: Path) -> None:
+def test_pidfile_that_cannot_be_created(name: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "directory").mkdir()
     with pytest.raises(ConfigError) as caught:
@@ -166,7 +166,7 @@ def test_where_no_file_can_be(name: str, reason: str, tmp_path: Path) -> None:
 
 
 class TestRename:
-    def test_it_moves(self, path: Path) -> None:
+    def test_pidfile_is_renamed(self, path: Path) -> None:
         pidfile = Pidfile(f"{path}.2")
         pidfile.create(4711)
         pidfile.rename(str(path))

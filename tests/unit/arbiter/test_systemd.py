@@ -25,7 +25,7 @@ def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[so
         yield sock, name
 
 
-def test_the_protocol(manager: tuple[socket.socket, str]) -> None:
+def test_sd_notify_protocol(manager: tuple[socket.socket, str]) -> None:
     sock, name = manager
     environ = {"NOTIFY_SOCKET": name, "KEPT": "1"}
     notifier = Notifier.from_environ(environ)
@@ -102,7 +102,7 @@ def test_a_manager_that_does_not_read_is_not_waited_for_for_ever(
         ({"WATCHDOG_PID": str(os.getpid())}, None),
     ],
 )
-def test_the_watchdog(variables: dict[str, str], interval: float | None) -> None:
+def test_systemd_watchdog(variables: dict[str, str], interval: float | None) -> None:
     environ = {"NOTIFY_SOCKET": "/run/notify", **variables}
     assert Notifier.from_environ(environ).watchdog_interval == interval
     assert environ == {}

@@ -127,7 +127,7 @@ class TestPages:
         assert len(pages.region) == 2 * SIZE
         assert bytes(pages.region[SIZE : SIZE + 4]) == b"beat"
 
-    def test_when_all_are_in_use_there_is_none(self) -> None:
+    def test_no_worker_slot_is_free_when_all_are_in_use(self) -> None:
         pages = Pages(SIZE, 1)
         pages.take()
         assert pages.take() is None

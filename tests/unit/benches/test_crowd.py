@@ -13,7 +13,7 @@ from benches.idle.crowd import HEAD, Crowd, is_200, is_echo
 
 
 @pytest.mark.parametrize(("status", "good"), [("200 OK", 3), ("500 Internal Server Error", 0)])
-def test_a_crowd(status: str, good: int) -> None:
+def test_crowd_of_connections(status: str, good: int) -> None:
     """Of a server that answers the first request of a connection with 200, and what comes then with `status`."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 

@@ -42,7 +42,7 @@ def test_what_is_not_assigned_changes_nothing(gunicorn: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("name", ["SERVER", "SERVER_SOFTWARE"])
-def test_a_constant(gunicorn: ModuleType, name: str) -> None:
+def test_assigned_constant(gunicorn: ModuleType, name: str) -> None:
     setattr(gunicorn, name, "shop")
     assert named() == ("shop", f"gunicorn.{name}")
 

@@ -230,29 +230,29 @@ class TestUtil:
             ("fd://3", 3),
         ],
     )
-    def test_addresses(self, text: str, address: object) -> None:
+    def test_gunicorn_address_names(self, text: str, address: object) -> None:
         assert util.parse_address(text) == address
 
     @pytest.mark.parametrize("text", ["h:port", "fd://x"])
-    def test_addresses_that_are_none(self, text: str) -> None:
+    def test_gunicorn_address_that_is_invalid(self, text: str) -> None:
         with pytest.raises(RuntimeError, match="is not a valid"):
             util.parse_address(text)
 
-    def test_classes(self) -> None:
+    def test_gunicorn_worker_class_names(self) -> None:
         assert util.load_class("pathlib.Path") is Path
         assert util.load_class(Path) is Path
         for name in ("Path", "pathlib.Nothing", "no_such_module.X"):
             with pytest.raises(RuntimeError, match="invalid or not found"):
                 util.load_class(name)
 
-    def test_files(self, tmp_path: Path) -> None:
+    def test_gunicorn_file_names(self, tmp_path: Path) -> None:
         util.check_is_writable(str(tmp_path / "x"))
         util.unlink(str(tmp_path / "x"))
         util.unlink(str(tmp_path / "x"))
         with pytest.raises(RuntimeError, match="isn't writable"):
             util.check_is_writable(str(tmp_path))
 
-    def test_texts(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_gunicorn_text_helpers(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert util.to_bytestring("é") == b"\xc3\xa9"
         assert util.bytes_to_str(b"\xe9") == "é"
         assert util.http_date(0) == "Thu, 01 Jan 1970 00:00:00 GMT"

@@ -26,7 +26,7 @@ def test_what_is_set_has_gunicorns_types(cfg: Config) -> None:
     assert cfg.settings["workers"].cli == ["-w", "--workers"]
 
 
-def test_a_name_that_is_none(cfg: Config) -> None:
+def test_program_config_with_an_unknown_setting(cfg: Config) -> None:
     with pytest.raises(AttributeError, match="No configuration setting for: wurkers"):
         cfg.set("wurkers", 1)
     with pytest.raises(AttributeError, match="No configuration setting for: wurkers"):
@@ -35,7 +35,7 @@ def test_a_name_that_is_none(cfg: Config) -> None:
         cfg.workers = 2
 
 
-def test_a_value_that_is_none(cfg: Config) -> None:
+def test_program_config_with_an_invalid_value(cfg: Config) -> None:
     with pytest.raises(ValueError, match="Invalid value for workers: 'many'"):
         cfg.set("workers", "many")
     cfg.set("workers", 4)

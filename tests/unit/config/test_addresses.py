@@ -28,7 +28,7 @@ class TestGrammar:
             ("fd://3", FdAddress(3)),
         ],
     )
-    def test_what_is_an_address(self, text: str, address: Address) -> None:
+    def test_bind_address_is_parsed(self, text: str, address: Address) -> None:
         assert parse(text) == address
 
     @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ class TestGrammar:
             ("http://host:80", "expected tcp://, unix:// or fd://, got http://"),
         ],
     )
-    def test_what_is_not(self, text: str, words: str) -> None:
+    def test_bind_address_is_refused(self, text: str, words: str) -> None:
         with pytest.raises(Refused) as caught:
             parse(text)
         assert words in str(caught.value)

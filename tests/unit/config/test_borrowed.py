@@ -172,7 +172,7 @@ def test_command_lines(line: str, settings: dict[str, object]) -> None:
         ("--port", "argument --port: expected one argument"),
     ],
 )
-def test_what_is_not_understood(line: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_foreign_flags_that_are_not_understood(line: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         read_arguments(line.split())
     assert caught.value.code == 2

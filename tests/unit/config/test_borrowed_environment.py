@@ -84,7 +84,7 @@ def configure(text: str) -> Config:
         ("UVICORN_PORT=\nUVICORN_SOMETHING=1\nGRANIAN_APP=x:y", {"bind": ("127.0.0.1:8000",), "wsgi_app": None}),
     ],
 )
-def test_what_is_set(text: str, settings: dict[str, object]) -> None:
+def test_foreign_variables_set_settings(text: str, settings: dict[str, object]) -> None:
     config = configure(text)
     assert {name: config.value(name) for name in settings} == settings
 
@@ -121,7 +121,9 @@ def test_where_a_value_comes_from() -> None:
         ("GRANIAN_INTERFACE", "rsgi", "argument --interface: expected one of auto, asgi"),
     ],
 )
-def test_what_is_not_understood(variable: str, value: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_foreign_variables_that_are_not_understood(
+    variable: str, value: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as caught:
         read_borrowed_environment({variable: value})
     assert caught.value.code == 2

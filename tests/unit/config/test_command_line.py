@@ -73,7 +73,7 @@ def test_only_what_is_given_is_in_the_layer() -> None:
         ("-t 5 -k gthread -m 022", {"timeout": "5", "worker_class": "gthread", "umask": "022"}),
     ],
 )
-def test_flags(argv: str, expected: dict[str, object]) -> None:
+def test_command_line_flags(argv: str, expected: dict[str, object]) -> None:
     assert raw(argv) == expected
 
 

@@ -30,7 +30,7 @@ def configure(**values: object) -> Config:
         ("fd://3", 3),
     ],
 )
-def test_addresses(text: str, address: object) -> None:
+def test_config_bind_addresses(text: str, address: object) -> None:
     assert configure(bind=[text]).address == [address]
     assert configure(bind=[f" {text} "]).address == [address]
 
@@ -64,7 +64,7 @@ def test_all_settings_can_be_gone_through() -> None:
         views["nothing"]
 
 
-def test_what_is_set_and_what_is_not() -> None:
+def test_config_knows_which_settings_are_set() -> None:
     config = configure(workers=1)
     assert not config.is_default("workers")
     assert config.is_default("threads")
@@ -72,7 +72,7 @@ def test_what_is_set_and_what_is_not() -> None:
     assert not configure(pre_request=lambda worker, req: None).is_default("pre_request")
 
 
-def test_variables() -> None:
+def test_config_from_environment_variables() -> None:
     assert configure(raw_env=["A=1", "B=x=y"]).env == {"A": "1", "B": "x=y"}
 
 

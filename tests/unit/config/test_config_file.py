@@ -181,7 +181,7 @@ class TestFailures:
         write("def check():\n    raise ValueError('bad')\n", "helper_module.py")
         assert str(failure("import helper_module\n\nhelper_module.check()\n")).endswith("conf.py:3: ValueError: bad")
 
-    def test_a_file_that_is_not_there(self) -> None:
+    def test_config_file_that_is_missing(self) -> None:
         with pytest.raises(ConfigError, match=r"The configuration file 'nowhere\.py' doesn't exist"):
             read(Location.parse("nowhere.py"), os.getcwd())
 
@@ -192,12 +192,12 @@ class TestFailures:
         ):
             read(Location.parse("hypercorn.toml"), os.getcwd())
 
-    def test_a_directory(self) -> None:
+    def test_config_file_that_is_a_directory(self) -> None:
         Path("dir.py").mkdir()
         with pytest.raises(ConfigError, match=r"dir\.py: IsADirectoryError"):
             read(Location.parse("dir.py"), os.getcwd())
 
-    def test_a_module_that_is_not_there(self) -> None:
+    def test_config_module_that_is_missing(self) -> None:
         for name in ("no_such_module_at_all", "no_such_module_at_all.conf", "os.nothing"):
             with pytest.raises(ConfigError, match=f"python:{name}: ModuleNotFoundError: "):
                 read(Location.parse(f"python:{name}"), os.getcwd())
@@ -297,11 +297,11 @@ class TestNamesThatAreNoSettings:
 
 
 class TestTheFileThatIsThere:
-    def test_none(self, tmp_path: Path) -> None:
+    def test_no_config_file_is_found(self, tmp_path: Path) -> None:
         assert find_default(str(tmp_path)) == (None, ())
 
     @pytest.mark.parametrize("name", ["gunicorn.conf.py", "tricorn.conf.py"])
-    def test_one(self, name: str, tmp_path: Path) -> None:
+    def test_one_config_file_is_found(self, name: str, tmp_path: Path) -> None:
         write("", name)
         assert find_default(str(tmp_path)) == (Location("./" + name, path=name), ())
 

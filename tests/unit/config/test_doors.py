@@ -38,7 +38,7 @@ class TestGrammar:
             ("https://:443?", Door(HTTPS, True)),
         ],
     )
-    def test_what_it_says(self, text: str, door: Door) -> None:
+    def test_door_is_parsed(self, text: str, door: Door) -> None:
         assert parse(text) == door
 
     @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ class TestGrammar:
             (":80?proxy_protocol=v2", "is not a valid port number"),
         ],
     )
-    def test_what_is_refused(self, text: str, words: str) -> None:
+    def test_invalid_door_is_refused(self, text: str, words: str) -> None:
         with pytest.raises(Refused) as caught:
             parse(text)
         assert words in str(caught.value)

@@ -25,7 +25,7 @@ from tricorn.errors import ConfigError
         ("", {}),
     ],
 )
-def test_what_it_sets(text: str, found: dict[str, str]) -> None:
+def test_env_file_sets_variables(text: str, found: dict[str, str]) -> None:
     assert parse(text, ".env", {"HOME": "/h"}) == found
 
 

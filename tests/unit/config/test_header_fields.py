@@ -25,7 +25,7 @@ def test_the_servers_name(raw: object, value: str) -> None:
         ([], ()),
     ],
 )
-def test_fields(raw: object, fields: object) -> None:
+def test_header_fields_are_parsed(raw: object, fields: object) -> None:
     assert HeaderFields().parse(raw) == fields
 
 
@@ -44,12 +44,12 @@ def test_fields(raw: object, fields: object) -> None:
         3,
     ],
 )
-def test_what_is_no_field(raw: object) -> None:
+def test_invalid_header_field(raw: object) -> None:
     with pytest.raises(Invalid):
         HeaderFields().parse(raw)
 
 
-def test_what_is_no_name() -> None:
+def test_invalid_header_name() -> None:
     with pytest.raises(Invalid):
         ServerName().parse("a\r\nb")
     with pytest.raises(Malformed):

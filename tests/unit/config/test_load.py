@@ -48,7 +48,7 @@ CHAIN = [
 
 @toml
 @pytest.mark.parametrize("strongest", range(len(CHAIN)))
-def test_the_chain(strongest: int) -> None:
+def test_config_chain_of_sources(strongest: int) -> None:
     environ, argv = {}, "app:app"
     for place, text, _ in CHAIN[: strongest + 1]:
         kind, _, name = place.partition(" ")
@@ -151,7 +151,7 @@ class TestDirectories:
         "flags",
         ["--chdir nowhere", "--reload-extra-file nowhere", "--log-config-json nowhere", "--env-file nowhere"],
     )
-    def test_what_is_not_there_is_refused(self, flags: str) -> None:
+    def test_missing_config_is_refused(self, flags: str) -> None:
         flag = flags.split()[0]
         with pytest.raises(ConfigError, match=rf"Invalid value for \w+: .*nowhere.* \(from {flag}\)"):
             loaded(f"{flags} app")
@@ -194,7 +194,7 @@ class TestDirectories:
 
 
 class TestLoadingAgain:
-    def test_what_was_before_does_not_count(self) -> None:
+    def test_reload_forgets_former_config(self) -> None:
         Path("gunicorn.conf.py").write_text("workers = 2\nthreads = 3\n")
         start = sources()
         first = load(start).config

@@ -57,7 +57,7 @@ def test_a_function_of_other_arguments_is_not(function: Any) -> None:
         Hook("server, worker").parse(function)
 
 
-def test_one_argument_is_one() -> None:
+def test_hook_of_one_argument() -> None:
     with pytest.raises(Refused, match=r"expected a function of 1 argument$"):
         Hook("server").parse(lambda: None)
 
@@ -78,7 +78,7 @@ class TestDottedNames:
         for name in ("lookups_hooks", "lookups_broken"):
             sys.modules.pop(name, None)
 
-    def test_they_are_imported(self) -> None:
+    def test_dotted_names_are_imported(self) -> None:
         assert Hook("server").parse(" lookups_hooks.starting ").__name__ == "starting"
 
     @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_class_its_name_or_a_function_that_returns_it() -> None:
 
 
 @pytest.mark.parametrize("value", [None, "", " ", 1, Callable()])
-def test_what_is_no_class(value: object) -> None:
+def test_invalid_class_setting(value: object) -> None:
     with pytest.raises(Malformed):
         ClassName().parse(value)
 
@@ -142,7 +142,7 @@ class TestIdentities:
     def test_root_is_0_everywhere(self, kind: Any) -> None:
         assert kind.parse("root") == 0
 
-    def test_none_is_who_we_are(self, kind: Any) -> None:
+    def test_user_none_is_the_current_user(self, kind: Any) -> None:
         assert kind.parse(None) == (os.geteuid() if isinstance(kind, User) else os.getegid())
 
     @pytest.mark.parametrize("value", ["no-user-of-that-name", -1, "-1"])
@@ -168,17 +168,17 @@ class TestFiles:
         ExistingPath("DIR").look_up(path.format(directory), directory)
 
     @pytest.mark.parametrize("path", ["file", "nowhere", "/no/such/directory"])
-    def test_one_that_does_not(self, path: str, directory: str) -> None:
+    def test_path_that_does_not_exist(self, path: str, directory: str) -> None:
         with pytest.raises(Refused, match="expected a directory that exists"):
             ExistingPath("DIR").look_up(path, directory)
 
-    def test_a_file(self, directory: str) -> None:
+    def test_path_of_a_file(self, directory: str) -> None:
         ExistingPath("FILE").look_up("file", directory)
         for path in ("sub", "nowhere"):
             with pytest.raises(Refused, match="expected a file that exists"):
                 ExistingPath("FILE").look_up(path, directory)
 
-    def test_none_is_none(self, directory: str) -> None:
+    def test_path_none_stays_none(self, directory: str) -> None:
         for kind in (ExistingPath("FILE"), ExistingPath("DIR")):
             for raw in (None, "", " "):
                 assert kind.parse(raw) is None
@@ -204,7 +204,7 @@ def test_a_dict_is_kept_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("value", [None, [], "[]", "{", 1])
-def test_what_is_no_dict(value: object) -> None:
+def test_invalid_dict_setting(value: object) -> None:
     with pytest.raises(Invalid):
         Dictionary().parse(value)
 

@@ -15,12 +15,12 @@ def test_names_of_functions_and_methods() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["a", "a.b", ":b", "a:", "a:b.c.d", "a:b()", "a b:c"])
-def test_what_is_no_name(wrong: str) -> None:
+def test_offloaded_function_with_an_invalid_name(wrong: str) -> None:
     with pytest.raises(Invalid, match=r"expected package\.module:function or package\.module:Class\.method"):
         OffloadTargets().parse(wrong)
 
 
-def test_an_affinity_that_there_is_not() -> None:
+def test_offloaded_function_with_an_unknown_affinity() -> None:
     with pytest.raises(Invalid, match=r"expected @any, @object, @process at the end of 'a:b@objekt'.*'?@object'?"):
         OffloadTargets().parse("a:b@objekt")
 

@@ -37,7 +37,7 @@ from tricorn.errors import ConfigError
         ({"ssl_ciphers": "TLSv1", "uwsgi_allow_ips": "*"}, {"ciphers": None}),
     ],
 )
-def test_what_they_mean(given: dict[str, object], settings: dict[str, object]) -> None:
+def test_program_keywords_set_settings(given: dict[str, object], settings: dict[str, object]) -> None:
     layer = read(given)
     config = resolve([layer])
     assert {name: config.value(name) for name in settings} == settings
@@ -58,7 +58,7 @@ def test_a_value_that_cannot_be_is_named_with_its_place() -> None:
         read({"interface": "rsgi"})
 
 
-def test_what_is_not_there_is_asked_for() -> None:
+def test_program_without_an_application() -> None:
     sentences = [asked.sentence for asked in read({"http2": True, "protocol": "uwsgi"}).asked]
     assert [sentence.startswith("tricorn.run(): ") for sentence in sentences] == [True, True]
 

@@ -45,7 +45,7 @@ def configured(**values: Any) -> Config:
         ("asgi", 0.1, 1),
     ],
 )
-def test_by_processors(kind: str, processors: float, expected: int) -> None:
+def test_worker_count_by_processors(kind: str, processors: float, expected: int) -> None:
     assert Sizing(processors, kind=kind).count == expected
 
 
@@ -53,7 +53,7 @@ def test_by_processors(kind: str, processors: float, expected: int) -> None:
     ("mebibytes", "each", "expected"),
     [(64 + 2 * 80 * 3, 80, 3), (64 + 2 * 80 * 3 - 1, 80, 2), (64, 80, 1), (16, 80, 1), (64 + 2 * 400, 400, 1)],
 )
-def test_by_memory(mebibytes: int, each: int, expected: int) -> None:
+def test_worker_count_by_memory(mebibytes: int, each: int, expected: int) -> None:
     """Two generations and the arbiter have to have room; one worker there is always."""
     assert Sizing(8, "", Limit(mebibytes * MIB, "memory.max"), each * MIB, "asgi").count == expected
 
@@ -76,7 +76,7 @@ def test_the_affinity_counts_where_it_is_less_than_the_quota(monkeypatch: pytest
     assert config.sizing.sentence == "2 workers (auto: sync, 2 for each of 1 processor by sched_getaffinity)"
 
 
-def test_no_limit_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_count_without_a_memory_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     place(monkeypatch, 16)
     config = configured(workers="auto")
     assert config.sizing is not None
@@ -111,7 +111,7 @@ def test_a_hook_may_say_auto(monkeypatch: pytest.MonkeyPatch) -> None:
     assert config.workers == 8
 
 
-def test_the_most_of_any_class() -> None:
+def test_largest_worker_count_of_any_class() -> None:
     assert Sizing(4, kind="asgi").most == 8
 
 

@@ -58,7 +58,7 @@ from tricorn.config.addresses import Addresses
         (kinds.HeaderValues(), {"x": "1"}, {"X": "1"}),
     ],
 )
-def test_what_is_read(kind: kinds.Kind[object], raw: object, value: object) -> None:
+def test_validator_accepts_a_value(kind: kinds.Kind[object], raw: object, value: object) -> None:
     assert kind.parse(raw) == value
 
 
@@ -123,7 +123,7 @@ class TestPaths:
         assert kinds.UrlPath().parse(text) == text.strip()
 
     @pytest.mark.parametrize("text", ["", "x", "/a b", "/a?b", "/a#b", "/ä", "/a\tb", "http://x/"])
-    def test_what_is_none(self, text: str) -> None:
+    def test_validator_refuses_a_value(self, text: str) -> None:
         with pytest.raises(kinds.Refused, match="expected a path such as /healthz"):
             kinds.UrlPath().parse(text)
 

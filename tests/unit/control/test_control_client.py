@@ -87,13 +87,13 @@ class TestFind:
         with pytest.raises(NoServer):
             find(None, None)
 
-    def test_the_name(self, home: Path) -> None:
+    def test_control_socket_by_name(self, home: Path) -> None:
         (home / "shop.ctl").touch()
         assert find(None, "shop") == home / "shop.ctl"
         with pytest.raises(NoServer, match=f"looked for blog.ctl in {home}"):
             find(None, "blog")
 
-    def test_the_only_one_that_lives(self, home: Path, fake: Callable[..., Fake]) -> None:
+    def test_control_socket_of_the_only_live_server(self, home: Path, fake: Callable[..., Fake]) -> None:
         with socket.socket(socket.AF_UNIX) as left:
             left.bind(str(home / "9.ctl"))
         with pytest.raises(NoServer, match=f"looked in {home}"):

@@ -219,7 +219,7 @@ def test_what_is_called_without_arguments_is_a_factory(found: Any, expected: boo
         ("aiohttp.web", "Application", "aiohttp"),
     ],
 )
-def test_frameworks(module: str, name: str, interface: str) -> None:
+def test_interface_of_frameworks(module: str, name: str, interface: str) -> None:
     made = getattr(pytest.importorskip(module), name)
     arguments = {"Flask": [__name__], "Quart": [__name__], "RuleRouter": [[]], "WSGIContainer": [wsgi]}.get(name, [])
     application = made(*arguments)

@@ -32,7 +32,7 @@ def formatted(error: BaseException) -> str:
         (formatted(SyntaxError("invalid", ("app.py", 1, 2, "a b"))), "SyntaxError: invalid"),
     ],
 )
-def test_of_an_exception(text: str, words: str) -> None:
+def test_last_words_of_an_exception(text: str, words: str) -> None:
     assert last_words(text).replace(PACKAGE, "") == words
 
 
@@ -46,7 +46,7 @@ def test_of_one_that_came_while_another_was_handled() -> None:
 
 
 class TestGroups:
-    def test_members(self) -> None:
+    def test_last_words_in_json(self) -> None:
         members = [OSError("no database\nat all"), ValueError("no port")]
         text = formatted(ExceptionGroup("errors", members))
         words = last_words(text).replace(PACKAGE, "")
@@ -73,12 +73,12 @@ class TestGroups:
         text = formatted(ExceptionGroup("errors", [failed()]))
         assert last_words(text).replace(PACKAGE, "") == "ExceptionGroup: errors (1 sub-exception): ValueError: effect"
 
-    def test_one_that_was_handled(self) -> None:
+    def test_last_words_of_a_handled_exception(self) -> None:
         outer = RuntimeError("no start")
         outer.__cause__ = ExceptionGroup("errors", [OSError()])
         assert last_words(formatted(outer)).replace(PACKAGE, "") == "RuntimeError: no start"
 
-    def test_one_with_a_cause(self) -> None:
+    def test_last_words_of_an_exception_with_a_cause(self) -> None:
         outer = ExceptionGroup("errors", [OSError("x")])
         outer.__cause__ = ValueError("cause")
         assert (

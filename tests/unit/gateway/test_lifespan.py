@@ -88,14 +88,14 @@ def test_a_whole_life(mode: str, log: Log) -> None:
     assert log.at("error", "warning") == []
 
 
-def test_the_scope(log: Log) -> None:
+def test_lifespan_scope(log: Log) -> None:
     application = Ordinary()
     lifespan = live(application, log)
     assert application.scope == {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": {}}
     assert application.scope["state"] is lifespan.state
 
 
-def test_off_is_off(log: Log) -> None:
+def test_lifespan_off_is_never_called(log: Log) -> None:
     application = Ordinary()
     live(application, log, "off")
     assert application.seen == []
@@ -207,7 +207,7 @@ class TestNotSpoken:
         ("application", "reason"),
         [(does_not_know_it, "AssertionError"), (returns, "did not answer"), (listens_and_raises, "a mistake")],
     )
-    def test_on_insists(self, application: Any, reason: str, log: Log) -> None:
+    def test_lifespan_on_is_required(self, application: Any, reason: str, log: Log) -> None:
         with pytest.raises(BootError, match=rf"failed to start \(asgi_lifespan is on\): .*{reason}"):
             live(application, log, "on")
 

@@ -54,7 +54,7 @@ def environ(**more: Any) -> dict[str, Any]:
 
 
 class TestRequest:
-    def test_what_it_has(self) -> None:
+    def test_request_has_gunicorns_attributes(self) -> None:
         given = environ()
         req = Request(given)
         assert (req.method, req.uri, req.path, req.query, req.fragment) == (
@@ -94,7 +94,7 @@ class TestRequest:
 
 
 class TestResponse:
-    def test_what_it_has(self) -> None:
+    def test_response_has_gunicorns_attributes(self) -> None:
         resp = Response(Request(environ()), "404 Not Found", [("Content-Length", "7"), ("X", "y")], 7)
         assert (resp.status, resp.status_code, resp.sent, resp.response_length) == ("404 Not Found", 404, 7, 7)
         assert resp.headers == [("Content-Length", "7"), ("X", "y")]
@@ -217,7 +217,7 @@ class TestChanges:
         before(given)
         return given
 
-    def test_a_field_more(self) -> None:
+    def test_hook_adds_a_header_to_the_environ(self) -> None:
         given = self.changed(lambda req: req.headers.append(("X-Request-ID", "7")))
         assert given["HTTP_X_REQUEST_ID"] == "7"
         assert {**given, "wsgi.input": None} == {**environ(HTTP_X_REQUEST_ID="7"), "wsgi.input": None}
@@ -232,7 +232,7 @@ class TestChanges:
         assert "HTTP_X_TWICE" not in given
         assert "CONTENT_LENGTH" not in given
 
-    def test_the_target(self) -> None:
+    def test_observed_request_target(self) -> None:
         def hook(req: Any) -> None:
             req.method, req.path, req.query, req.scheme = "PUT", "/p/%C3%A9", "x=2", "https"
 

@@ -39,7 +39,7 @@ def test_where_nobody_observes_there_is_nothing() -> None:
     assert callbacks() == (None, None)
 
 
-def test_the_environ() -> None:
+def test_observed_asgi_environ() -> None:
     environ = observe_asgi.environ_of(scope())
     del environ["asgi.scope"]
     assert environ == {

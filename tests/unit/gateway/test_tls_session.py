@@ -26,7 +26,7 @@ def certificate(tmp_path: Path) -> bytes:
     return ssl.PEM_cert_to_DER_cert(issued.certificate.read_text())
 
 
-def test_what_was_agreed_on() -> None:
+def test_tls_session_parameters() -> None:
     session = Session(FACTS)
     assert (session.version(), session.selected_alpn_protocol()) == ("TLSv1.3", "http/1.1")
     assert session.cipher() == extra(FACTS, "cipher") == ("TLS_AES_128_GCM_SHA256", "TLSv1.3", 128)

@@ -534,7 +534,7 @@ def test_a_failure_that_is_told_later_is_never_the_requests() -> None:
     run(test)
 
 
-def test_who_calls_what() -> None:
+def test_tornado_wsgi_application_of_a_callable() -> None:
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         return []
 
@@ -645,7 +645,7 @@ def test_headers_are_made_as_tornado_makes_them() -> None:
     assert tornado_headers.fields_of(slow) == {"Host": ["a"], "Set-Cookie": ["a=1", "b=2"]}
 
 
-def test_who_is_called_as_what() -> None:
+def test_tornado_delegate_of_an_application() -> None:
     app = application()
     assert delegate_of(app) is app
 

@@ -15,7 +15,7 @@ def row(before: str, after: str = "", at: str = "", name: str = "it", path: str 
     return Fault(name, "something", path, before, after, ("tests/unit",), at)
 
 
-def test_the_place_is_the_only_one_or_the_first_after_another() -> None:
+def test_place_of_a_fault_is_unique_or_after_its_anchor() -> None:
     assert mutants.place(row("last()"), TEXT) == TEXT.index("last()")
     assert mutants.place(row("check()", at="fn two"), TEXT) == TEXT.rindex("check()")
 
@@ -53,6 +53,6 @@ def test_every_misfit_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(found) == 4
 
 
-def test_there_are_enough_of_them() -> None:
+def test_there_are_enough_faults() -> None:
     assert len(FAULTS) >= 100
     assert len([fault for fault in FAULTS if mutants.is_rust(fault)]) >= 50

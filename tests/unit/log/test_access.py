@@ -71,11 +71,11 @@ def line(configure: Configure, capsys: pytest.CaptureFixture[str], text: str, **
         ("nonsense", "-"),
     ],
 )
-def test_atoms(configure: Configure, capsys: pytest.CaptureFixture[str], atom: str, value: str) -> None:
+def test_access_log_atoms(configure: Configure, capsys: pytest.CaptureFixture[str], atom: str, value: str) -> None:
     assert line(configure, capsys, f"%({atom})s") == value.replace("PID", str(os.getpid()))
 
 
-def test_the_time(configure: Configure, capsys: pytest.CaptureFixture[str]) -> None:
+def test_access_log_time(configure: Configure, capsys: pytest.CaptureFixture[str]) -> None:
     assert re.fullmatch(r"\[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\]", line(configure, capsys, "%(t)s"))
 
 
@@ -112,7 +112,7 @@ def test_a_format_that_does_not_fit_is_an_error_in_the_log_and_not_in_the_reques
     line(configure, capsys, "%(h)d %(nonsense")
 
 
-def test_json(configure: Configure, capsys: pytest.CaptureFixture[str]) -> None:
+def test_access_log_in_json(configure: Configure, capsys: pytest.CaptureFixture[str]) -> None:
     request = SimpleNamespace(headers=[("HOST", "t"), ("USER-AGENT", 'Gr\u00c3\u00bc"\u00dfe')])
     environ = {**ENVIRON, "tricorn.request_id": "abc"}
     logs.make(configure(accesslog="-", log_format="json")).access(RESPONSE, request, environ, TIME)

@@ -31,7 +31,7 @@ def run(code: str, tmp_path: Path) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-def test_into_the_file(tmp_path: Path) -> None:
+def test_captured_output_goes_into_the_error_log(tmp_path: Path) -> None:
     assert run("""
 log = logs.make(configure(errorlog="e", capture_output=True))
 say("words"); log.info("a record"); print("last")
@@ -77,7 +77,7 @@ logs.make(configure(logconfig_dict=files, capture_output=True)); say("words")
     assert "words by print" in out
 
 
-def test_after_a_rotation(tmp_path: Path) -> None:
+def test_captured_output_after_a_rotation(tmp_path: Path) -> None:
     run("""
 log = logs.make(configure(errorlog="e", capture_output=True))
 print("before"); os.rename("e", "e.1"); log.reopen_files(); say("after")

@@ -67,7 +67,7 @@ def test_a_dictionary_of_uvicorns_is_whole(configure: Configure, tmp_path: Path)
     assert (tmp_path / "log").read_text() == "dict|INFO|of the server\n"
 
 
-def test_a_dictionary(configure: Configure, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_logconfig_dict(configure: Configure, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = logs.make(configure(logconfig_dict=to_file(tmp_path / "dict.log")))
     log.debug("hello")
     assert (tmp_path / "dict.log").read_text() == "dict|DEBUG|hello\n"
@@ -267,11 +267,11 @@ class TestLoggerClass:
         monkeypatch.delitem(sys.modules, "my_loggers", raising=False)
         return "my_loggers"
 
-    def test_by_name(self, configure: Configure, module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_logger_class_by_name(self, configure: Configure, module: str, capsys: pytest.CaptureFixture[str]) -> None:
         logs.make(configure(logger_class=f"{module}.Mine")).info("hello")
         assert capsys.readouterr().err == "mine|hello\n"
 
-    def test_by_class(self, configure: Configure) -> None:
+    def test_logger_class_by_class(self, configure: Configure) -> None:
         class Mine(logs.Logger):
             pass
 
@@ -290,7 +290,7 @@ class TestLoggerClass:
             ("Mine", "must be a dotted name"),
         ],
     )
-    def test_a_bad_one(
+    def test_invalid_logger_class(
         self, configure: Configure, module: str, name: str, says: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         running = logs.make(configure())

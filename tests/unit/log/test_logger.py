@@ -136,7 +136,7 @@ class TestFiles:
 
 
 class TestStreams:
-    def test_split(self, configure: Configure, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_log_streams_split(self, configure: Configure, capsys: pytest.CaptureFixture[str]) -> None:
         log = logs.make(configure(log_streams="split", loglevel="debug"))
         for level in ("debug", "info", "warning", "error", "critical"):
             getattr(log, level)("text of %s", level)
@@ -161,7 +161,7 @@ class TestJson:
         assert written.endswith("\n")
         return [json.loads(line) for line in written.splitlines()]
 
-    def test_a_line(self, configure: Configure, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_json_log_line(self, configure: Configure, capsys: pytest.CaptureFixture[str]) -> None:
         log = logs.make(configure(log_format="json"))
         log.info('a "%s"\n\u2028é\x1b', "word")
         (line,) = self.lines(capsys)

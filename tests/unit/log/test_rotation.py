@@ -109,7 +109,7 @@ def test_a_handler_that_truncates_keeps_what_it_has(configure: Configure, tmp_pa
     assert (tmp_path / "e").read_text() == "before\nafter\n"
 
 
-def test_one_that_is_more_than_a_descriptor(configure: Configure, tmp_path: Path) -> None:
+def test_rotation_of_a_compressed_log(configure: Configure, tmp_path: Path) -> None:
     class Compressed(logging.FileHandler):
         def _open(self):  # type: ignore[no-untyped-def]
             return gzip.open(self.baseFilename, "at")

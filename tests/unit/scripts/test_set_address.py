@@ -44,7 +44,7 @@ def test_the_project_gets_its_addresses() -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 has no parser of TOML")
-def test_they_are_the_projects() -> None:
+def test_package_addresses_are_the_projects() -> None:
     import tomllib
 
     before = tomllib.loads((ROOT / "pyproject.toml").read_text())

@@ -42,7 +42,7 @@ def test_the_systems_own_library_is_known_by_its_driver() -> None:
         ("SOMETHING_NEW", "asgi", "tricorn doctor --pid"),
     ],
 )
-def test_each_verdict_has_one(verdict: str, kind: str, expected: str) -> None:
+def test_each_verdict_has_advice(verdict: str, kind: str, expected: str) -> None:
     assert expected in cure(verdict, kind)
 
 

@@ -26,7 +26,7 @@ def test_the_line_is_made_of_the_record() -> None:
     assert (record["schema"], record["repeats"], record["library_version"]) == ("tricorn-stall/1", 0, "2.16.0")
 
 
-def test_the_same_again_is_summed_up() -> None:
+def test_repeated_stalls_are_summed_up() -> None:
     stalls = Stalls()
     assert stalls.take(stall(), HELD, 0.0, DAY)[1] is not None
     assert stalls.take(stall(), HELD, 1.0, DAY)[1] is None

@@ -38,7 +38,7 @@ def test_what_openssl_does_not_know() -> None:
         suites_of("NONSENSE", "--ciphers", "1.2")
 
 
-def test_a_plan_has_them() -> None:
+def test_tls_plan_has_the_ciphers() -> None:
     made, _ = from_settings.plan(config(certfile="/c", ciphers="ECDHE+AESGCM"))
     assert made.suites is not None
     assert set(TLS_1_3) < set(made.suites)

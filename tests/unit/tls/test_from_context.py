@@ -106,7 +106,7 @@ class TestWhatIsTakenOver:
             (lambda context: setattr(context, "minimum_version", ssl.TLSVersion.MINIMUM_SUPPORTED), ("1.2", "1.3")),
         ],
     )
-    def test_versions(
+    def test_ssl_context_versions(
         self, change: Callable[[ssl.SSLContext], None], versions: tuple[str, str], issued: Issued
     ) -> None:
         def hook(config: Any, factory: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
@@ -117,7 +117,7 @@ class TestWhatIsTakenOver:
         made = plan(hook, issued)
         assert (made.min_version, made.max_version) == versions
 
-    def test_ciphers(self, issued: Issued) -> None:
+    def test_ssl_context_ciphers(self, issued: Issued) -> None:
         def hook(config: Any, factory: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
             context = factory()
             context.set_ciphers("ECDHE-RSA-AES256-GCM-SHA384")
@@ -147,7 +147,7 @@ class TestWhatIsTakenOver:
         made = plan(hook, issued)
         assert (made.crl_files, made.ca_files) == ((str(file),), ())
 
-    def test_no_tickets(self, issued: Issued) -> None:
+    def test_ssl_context_without_tickets(self, issued: Issued) -> None:
         def hook(config: Any, factory: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
             context = factory()
             context.options |= ssl.OP_NO_TICKET
@@ -177,7 +177,7 @@ class TestWhatIsRefused:
 
         assert "load_cert_chain() was not called" in self.refused(hook, issued)
 
-    def test_what_is_no_context(self, issued: Issued) -> None:
+    def test_hook_that_returns_no_ssl_context(self, issued: Issued) -> None:
         assert "has returned NoneType: expected an ssl.SSLContext" in self.refused(lambda config, factory: None, issued)
 
     def test_a_callback_for_names(self, issued: Issued) -> None:

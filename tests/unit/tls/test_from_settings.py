@@ -33,7 +33,7 @@ class TestValues:
         assert type(CertReqs().parse(ssl.CERT_REQUIRED)) is int
 
     @pytest.mark.parametrize("raw", [3, -1, "maybe", True, None, 1.5, ""])
-    def test_what_is_none(self, raw: object) -> None:
+    def test_invalid_tls_setting(self, raw: object) -> None:
         with pytest.raises(Invalid):
             CertReqs().parse(raw)
 

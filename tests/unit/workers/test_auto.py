@@ -30,7 +30,7 @@ def test_the_loop_that_is_set_is_seen(loop: asyncio.AbstractEventLoop) -> None:
     assert current() is loop
 
 
-def test_none_is_made() -> None:
+def test_no_event_loop_is_made() -> None:
     asyncio.set_event_loop(None)
     assert current() is None
 

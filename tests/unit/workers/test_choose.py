@@ -48,7 +48,7 @@ PYPROJECT = Path(__file__).resolve().parents[3] / "pyproject.toml"
         ("aiohttp.worker.GunicornUVLoopWebWorker", 1, "aiohttp"),
     ],
 )
-def test_names(name: str, threads: int, alias: str) -> None:
+def test_worker_class_names(name: str, threads: int, alias: str) -> None:
     assert registry.choose(name, threads) == alias
 
 
@@ -127,7 +127,7 @@ class TestLoops:
             ("uvloop", "auto", "uvloop"),
         ],
     )
-    def test_with_uvloop(self, name: str, asked: str, loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_event_loop_with_uvloop(self, name: str, asked: str, loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(registry, "find_spec", lambda name: name)
         monkeypatch.setattr(versions, "of_package", lambda name: "99.0")
         assert registry.choose_loop(name, asked) == loop

@@ -247,7 +247,7 @@ class TestTheRoot:
         assert root in asyncio.all_tasks(turns.loop)
         assert asyncio.all_tasks(turns.loop) == {root}, "and the worker has no other"
 
-    def test_it_ends_last(self, turns: EventLoop) -> None:
+    def test_event_loop_ends_last(self, turns: EventLoop) -> None:
         ended: list[str] = []
 
         async def wait_for_ever() -> None:

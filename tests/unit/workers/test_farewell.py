@@ -102,7 +102,7 @@ def test_those_that_were_told_are_looked_after_until_the_end() -> None:
     assert looks[-1] <= 30.0
 
 
-def test_no_second_has_more_than_its_share() -> None:
+def test_farewell_spreads_websocket_closes_over_seconds() -> None:
     loop = Loop()
     told = Told(loop)
     farewell(loop, 10_000, told).begin(10.0)
@@ -137,7 +137,7 @@ def test_none_is_told_when_the_worker_has_ended() -> None:
     assert len(told.times) == 1
 
 
-def test_at_once_and_none_at_all() -> None:
+def test_farewell_of_none_or_all_at_once() -> None:
     loop = Loop()
     told = Told(loop)
     farewell(loop, 5, told).begin(0.0)

@@ -97,7 +97,7 @@ def test_a_class_that_is_given_itself() -> None:
         ("egg:pytest#it", "pytest has no entry point 'it'"),
     ],
 )
-def test_what_is_refused(named: Any, says: str) -> None:
+def test_foreign_worker_class_is_refused(named: Any, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         registry.choose(named, 1)
 

@@ -70,7 +70,9 @@ def test_it_finds_what_gunicorn_has(guest: Callable[..., Arbiter]) -> None:
     ("name", "hook", "status", "alive"),
     [("TERM", "", 0, False), ("QUIT", "int", 0, False), ("ABRT", "abort", 1, False), ("HUP", "", 0, True)],
 )
-def test_signals(name: str, hook: str, status: int, alive: bool, guest: Callable[..., Arbiter]) -> None:
+def test_signals_of_a_hosted_worker(
+    name: str, hook: str, status: int, alive: bool, guest: Callable[..., Arbiter]
+) -> None:
     arbiter = guest(
         lambda _: signal.raise_signal(signal.Signals[f"SIG{name}"]),
         worker_int=lambda _: NOTES.append("int"),

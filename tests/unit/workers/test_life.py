@@ -67,7 +67,7 @@ def test_an_application_that_cannot_be_loaded(
         ("WINCH", []),
     ],
 )
-def test_signals(name: str, notes: list[str], core: Core, hire: Callable[..., Arbiter]) -> None:
+def test_signals_of_a_worker(name: str, notes: list[str], core: Core, hire: Callable[..., Arbiter]) -> None:
     core.script = lambda: in_call(signal.Signals[f"SIG{name}"])
     assert hire().worker.live() == 0
     assert core.notes == ["start", "serve", *notes, "close"]

@@ -123,7 +123,7 @@ def stop_by(name: str) -> Callable[[], None]:
     return lambda: signal.raise_signal(signal.Signals[f"SIG{name}"])
 
 
-def test_a_life(core: Core, hire: Hire) -> None:
+def test_life_of_an_event_loop(core: Core, hire: Hire) -> None:
     core.script = stop_by("TERM")
     arbiter = hire(worker_class="asgi")
     assert arbiter.worker.live() == 0
@@ -169,7 +169,7 @@ def test_a_quick_stop_does_not_spread_the_ends_of_websockets(core: Core, hire: H
 
 
 @pytest.mark.parametrize("argv", ["--stream-drain 0", "--reload", "--graceful-timeout 0.03"])
-def test_where_they_are_not_spread(core: Core, hire: Hire, argv: str) -> None:
+def test_websocket_closes_that_are_not_spread(core: Core, hire: Hire, argv: str) -> None:
     LoopServer.websockets = 3
     core.script = stop_by("TERM")
     assert hire(worker_class="asgi", argv=argv).worker.live() == 0

@@ -101,7 +101,7 @@ class TestRoot:
         )
         assert group.startswith(f"The workers' group cannot be {NAMELESS}: only root can run workers as another group")
 
-    def test_chown(self, tmp_path: Path) -> None:
+    def test_chown_of_log_files(self, tmp_path: Path) -> None:
         file = tmp_path / "a.sock"
         file.touch()
         privileges.chown(str(file), NAMELESS, UNPRIVILEGED)

@@ -66,7 +66,7 @@ def test_who_may_only_look_is_not_told_whether_a_request_runs(start: int) -> Non
     assert [answer["kind"] for answer in sent] == ["denied"]
 
 
-def test_who_may_act_is() -> None:
+def test_control_permission_to_act() -> None:
     for read_only, uid in ((True, os.geteuid()), (False, os.geteuid() + 1)):
         assert asked(77, read_only=read_only, uid=uid) == ([(2, 77)], [])
         orders, sent = asked(78, read_only=read_only, uid=uid)

@@ -169,7 +169,7 @@ class TestProfile:
             "missing": [2],
         }
 
-    def test_there_is_one_at_a_time(self) -> None:
+    def test_one_profile_inquiry_at_a_time(self) -> None:
         it = Server()
         it.ask(Profile((1,), 10.0, 100), 1)
         refusal = it.refusal(Profile((2,), 1.0, 100))

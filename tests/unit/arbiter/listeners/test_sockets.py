@@ -140,7 +140,7 @@ class TestUnix:
         self.listen(tmp_path / "a.sock", log).close()
         opened.append(self.listen(tmp_path / "a.sock", log))
 
-    def test_a_live_one_is_not(self, log: Log, opened: list[Listener], tmp_path: Path) -> None:
+    def test_a_unix_socket_in_use_is_not_removed(self, log: Log, opened: list[Listener], tmp_path: Path) -> None:
         opened.append(self.listen(tmp_path / "a.sock", log))
         with pytest.raises(BindError, match="Cannot listen on unix:"):
             self.listen(tmp_path / "a.sock", log)

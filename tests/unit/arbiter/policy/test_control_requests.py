@@ -74,7 +74,7 @@ class TestScale:
         assert WorkersChanged(4, 2) in commands
         assert answers(commands) == {1: {"previous": 2, "workers": 4}}
 
-    def test_by_a_difference(self) -> None:
+    def test_scale_by_a_difference(self) -> None:
         it = running(workers=3)
         assert answers(ask(it, Scale(by=-2))) == {1: {"previous": 3, "workers": 1}}
         assert answers(ask(it, Scale(by=4))) == {1: {"previous": 1, "workers": 5}}
@@ -136,7 +136,7 @@ class TestScale:
 
 
 class TestDrain:
-    def test_the_successor_first(self) -> None:
+    def test_restart_boots_the_successor_first(self) -> None:
         it = running(workers=2)
         commands = ask(it, Drain(1))
         assert spawned(commands) == [3]

@@ -59,7 +59,7 @@ def test_one_that_uses_too_much_memory() -> None:
     assert ends(it, 1, 0) == "memory"
 
 
-def test_one_that_is_as_old_as_it_may_be() -> None:
+def test_worker_at_its_max_lifetime_ends() -> None:
     it = running(1, max_worker_lifetime=10)
     (successor,) = spawned(it.wait(11))
     it.feel(Told(successor, Ready()))

@@ -107,7 +107,7 @@ class TestHangUp:
         it.reload(3, 1)
         assert Reload() not in it.feel(Told(3, Ready()))
 
-    def test_also_after_a_failure(self) -> None:
+    def test_a_reload_after_a_failed_one(self) -> None:
         it = running(workers=1)
         it.hang_up()
         it.signal("HUP")

@@ -56,7 +56,7 @@ def test_one_that_boots_is_told_at_once() -> None:
     assert (sends(commands), spawned(commands)) == ([(1, "SIGTERM")], [2])
 
 
-def test_there_are_no_more_than_there_can_be() -> None:
+def test_program_requests_scale_up_to_the_worker_slots() -> None:
     it = running(workers=2, most=3)
     it.feel(SpawnRequested())
     assert texts(it.feel(SpawnRequested())) == ["Cannot run more than 3 workers."]

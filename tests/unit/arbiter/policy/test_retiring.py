@@ -65,7 +65,7 @@ class TestWishes:
         assert sends(it.feel(Told(3, Ready()))) == [(2, "SIGTERM")]
         assert sends(it.feel(Told(4, Ready()))) == [(1, "SIGTERM")]
 
-    def test_of_few_workers_one(self) -> None:
+    def test_retiring_one_of_few_workers(self) -> None:
         it = running(workers=2)
         it.feel(Told(1, Retire("max_requests")))
         assert spawned(it.feel(Told(2, Retire("max_requests")))) == []

@@ -36,7 +36,7 @@ def test_all_loads_of_a_round_get_shorter_by_the_same_part() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.4, 1.0])
-def test_a_second_is_the_least(seconds: float) -> None:
+def test_bench_budget_of_a_second_at_least(seconds: float) -> None:
     budget = Budget(ends=90.0, around=4.0, clock=Clock())
     shortened = budget.begin(1, [3.0])
     assert shortened(seconds) == seconds

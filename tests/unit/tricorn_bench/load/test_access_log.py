@@ -30,12 +30,12 @@ def test_requests_of_a_second_are_spread_over_it_in_the_order_of_time() -> None:
     )
 
 
-def test_faster_than_it_was() -> None:
+def test_access_log_replayed_faster() -> None:
     log = read([line("30", "GET / HTTP/1.1"), line("40", "GET / HTTP/1.1")], speed=4)
     assert [request.offset for request in log.requests] == [0.0, 2.5]
 
 
-def test_json() -> None:
+def test_access_log_replayed_from_json() -> None:
     entry = '{"time": "2026-11-21T01:02:3%d+01:00", "method": "GET", "path": "%s", "query": "%s", "status": 200}'
     log = read([entry % (2, "/a%20b", ""), entry % (3, "/c", "d=e")])
     assert log.requests == (Replay(0.0, "GET", "/a%20b"), Replay(1.0, "GET", "/c?d=e"))

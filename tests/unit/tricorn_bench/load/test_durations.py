@@ -10,12 +10,12 @@ from tricorn_bench.load import durations
     ("text", "seconds"),
     [("10s", 10), ("1m30s", 90), ("1h0.5m", 3630), ("500ms", 0.5), ("2", 2), (".5s", 0.5), ("7us", 7e-6)],
 )
-def test_durations(text: str, seconds: float) -> None:
+def test_load_durations(text: str, seconds: float) -> None:
     assert durations.parse(text) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("text", ["", "s", "10x", "-1s", "-1", "nan", "inf", "1s2"])
-def test_what_is_none(text: str) -> None:
+def test_invalid_load_duration(text: str) -> None:
     with pytest.raises(ValueError, match="expected a duration such as 10s"):
         durations.parse(text)
 

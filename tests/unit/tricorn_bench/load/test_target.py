@@ -28,7 +28,7 @@ from tricorn_bench.load.target import on_socket
         ("http+unix://%2Frun%2Fapp.sock/a", UnixAddress("/run/app.sock"), "localhost", "/a"),
     ],
 )
-def test_urls(url: str, address: TcpAddress | UnixAddress, host: str, path: str) -> None:
+def test_load_target_urls(url: str, address: TcpAddress | UnixAddress, host: str, path: str) -> None:
     target = Target(url)
     assert (target.address, target.host, target.path) == (address, host, path)
 

@@ -19,7 +19,7 @@ OURS = {"file": "/srv/shop/views.py", "line": 12, "function": "cart"}
         ([], "the server"),
     ],
 )
-def test_names(frames: list[dict[str, object]], name: str) -> None:
+def test_tune_names_the_function_of_a_stack(frames: list[dict[str, object]], name: str) -> None:
     assert explain.name_of(frames) == name
 
 

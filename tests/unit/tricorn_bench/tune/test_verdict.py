@@ -42,12 +42,12 @@ class TestTarget:
         ("text", "quantile", "seconds"),
         [("p99 < 200ms", "p99", 0.2), ("p95<1.5s", "p95", 1.5), ("p50 < 900us", "p50", 0.0009)],
     )
-    def test_conditions(self, text: str, quantile: str, seconds: float) -> None:
+    def test_tune_target_conditions(self, text: str, quantile: str, seconds: float) -> None:
         found = Target.parse(text)
         assert (found.quantile, found.seconds) == (quantile, pytest.approx(seconds))
 
     @pytest.mark.parametrize("text", ["", "p99", "p99 > 1s", "p97 < 1s", "p99 < 1", "p99 < fast", "p99 < 1 s 2"])
-    def test_others_are_refused(self, text: str) -> None:
+    def test_other_tune_targets_are_refused(self, text: str) -> None:
         with pytest.raises(BenchError, match="such as 'p99 < 200ms'"):
             Target.parse(text)
 
@@ -117,5 +117,5 @@ def test_a_request_that_alone_takes_longer_than_the_target() -> None:
 @pytest.mark.parametrize(
     ("value", "text"), [(1.25, "1.25 s"), (0.31, "310 ms"), (4.21e-5, "42.1 µs"), (3e-7, "0.3 µs")]
 )
-def test_durations(value: float, text: str) -> None:
+def test_tune_target_durations(value: float, text: str) -> None:
     assert verdict.seconds(value) == text

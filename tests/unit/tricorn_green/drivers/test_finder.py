@@ -140,7 +140,7 @@ def test_a_module_that_puts_another_object_into_its_place(bench: Bench) -> None:
     assert bench.treated == [module]
 
 
-def test_a_module_that_is_not_there_is_not_there(bench: Bench) -> None:
+def test_finder_leaves_missing_modules_missing(bench: Bench) -> None:
     bench.install()
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module(NAME)

@@ -43,7 +43,7 @@ def test_it_decorates_functions_and_methods() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["thread", "", None])
-def test_an_affinity_that_there_is_not(wrong: Any) -> None:
+def test_offload_with_an_unknown_affinity(wrong: Any) -> None:
     with pytest.raises(ValueError, match="expected one of any, object, process"):
         tricorn.offload(len, affinity=wrong)
 

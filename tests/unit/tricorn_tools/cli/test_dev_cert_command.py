@@ -24,7 +24,7 @@ def made(names: list[str], key: Key = "ecdsa", days: int = 7) -> str:
 
 
 @with_each("key", KEYS)
-def test_it_names_what_it_is_for(key: Key) -> None:
+def test_dev_cert_names_its_hosts(key: Key) -> None:
     certificate = x509.load_pem_x509_certificate(made(["localhost", "127.0.0.1", "::1", "*.app.test"], key).encode())
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.DNSName) == ["localhost", "*.app.test"]
@@ -101,6 +101,6 @@ def test_without_a_file_it_is_printed(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.parametrize("name", ["a b", "https://app.test", "-", "a,DNS:b", "*", "fe80::1%eth0"])
-def test_what_is_no_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dev_cert_with_an_invalid_host_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dev-cert", "--", name]) == 1
     assert "Expected a name such as app.test" in capsys.readouterr().err

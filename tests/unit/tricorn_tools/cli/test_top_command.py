@@ -19,7 +19,7 @@ from tricorn_tools.top.look import Look
 from tests.unit.tricorn_tools.top.made import busy_shop
 
 
-def test_flags() -> None:
+def test_top_flags() -> None:
     given = top_command.parser().parse_args(["-s", "/run/x", "-d", "0.5", "--once", "--read-only"])
     assert (given.socket, given.name, given.delay, given.once, given.json) == ("/run/x", None, 0.5, True, False)
     assert given.read_only

@@ -65,7 +65,7 @@ def test_a_directory_that_cannot_be_written_is_named(
     assert "Error: The file file/deploy cannot be written: Not a directory." in complaint
 
 
-def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
+def test_init_usage(capsys: pytest.CaptureFixture[str]) -> None:
     text, _ = printed(capsys, "--help")
     for name in command.KINDS:
         assert name in text

@@ -20,7 +20,7 @@ def test_notes_do_not_count() -> None:
     assert report.status([NOTE, WARNING]) == 1
 
 
-def test_the_text() -> None:
+def test_doctor_check_report_as_text() -> None:
     lines = report.text(scene("gthread", threads=(), workers=2), [WARNING, NOTE]).splitlines()
     assert lines[0].startswith("app:app: gthread, 2 workers x ")
     assert lines[2].startswith("WARNING  A warning of many words")
@@ -31,7 +31,7 @@ def test_the_text() -> None:
     assert report.text(scene(), []).endswith("Nothing was found.")
 
 
-def test_the_json() -> None:
+def test_doctor_check_report_as_json() -> None:
     found = json.loads(json.dumps(report.as_json(scene(workers=3), [WARNING])))
     assert (found["schema"], found["worker_class"], found["workers"]) == ("tricorn-doctor-check/1", "sync", 3)
     (finding,) = found["findings"]

@@ -70,7 +70,7 @@ def test_speedscope_finds_its_frames() -> None:
     assert names == [["outer", "inner", "[libpq] PQexec"], ["outer", "inner"]]
 
 
-def test_json_has_all_of_it() -> None:
+def test_profile_in_json_is_complete() -> None:
     made: Any = json.loads(json.dumps(formats.plain(report())))
     assert made["schema"] == formats.SCHEMA
     assert [each["slot"] for each in made["workers"]] == [1, 2]
