@@ -16,6 +16,7 @@ import pytest
 from tests.conftest import Pool
 from tests.frameworks.test_frameworks import FILE, multipart
 from tests.harness import Server, until
+from tests.harness.cases import with_each
 from tests.harness.needs import needs
 from tests.harness.wire import chunked, request
 
@@ -75,7 +76,7 @@ def test_asgi_framework_form(server: Server) -> None:
 
 
 @pytest.mark.parametrize("coding", ["length", "chunked"])
-@pytest.mark.parametrize("size", [10, 100_000, 4_000_000])
+@with_each("size", [10, 100_000, 4_000_000])
 def test_asgi_framework_upload(server: Server, framework: str, size: int, coding: str) -> None:
     if coding == "chunked":
         without(framework, "django")  # it reads no body that has no length

@@ -9,6 +9,7 @@ import pytest
 
 from tests.conftest import Pool
 from tests.harness import Server, each
+from tests.harness.cases import with_each
 from tests.harness.classes import WSGI
 from tests.harness.needs import needs
 
@@ -52,7 +53,7 @@ def test_wsgi_framework_form(server: Server) -> None:
     assert server.post("/form", b"a=1&b=two+words", form).json() == {"a": "1", "b": "two words"}
 
 
-@pytest.mark.parametrize("size", [10, 100_000, 4_000_000])
+@with_each("size", [10, 100_000, 4_000_000])
 def test_wsgi_framework_upload(server: Server, size: int) -> None:
     data = (FILE * (size // len(FILE) + 1))[:size]
     body, kind = multipart("a note", "name.bin", data)
