@@ -158,6 +158,7 @@ def test_each_page_that_is_rendered_has_its_check() -> None:
     [
         ("leftover-markers", "docs/a.md", "TO" + "DO: later", "to do"),
         ("leftover-markers", "python/a.py", 7 * "<" + " main", "a << b"),
+        ("leftover-markers", "crates/a/src/a.rs", "dbg" + "!(x)", "todo(x)"),
         ("machine-paths", "docs/a.md", "in /ho" + "me/me/x", "in /opt/homes"),
         ("machine-paths", "docs/a.md", "/ro" + "ot/x", "site/ro" + "ot/x"),
         ("titles", "python/tricorn/a.py", '    """What it is."""', '    """Returns what it is."""'),
