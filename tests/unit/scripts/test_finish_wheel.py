@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from scripts import finish_wheel
-from scripts.packages import ROOT
+from scripts.rendered import ROOT
 
 CORE = "tricorn/_core.cpython-311-x86_64-linux-gnu.so"
 RECORD = "tricorn-0.1.0.dist-info/RECORD"

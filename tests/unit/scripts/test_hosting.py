@@ -16,7 +16,7 @@ import pytest
 import yaml
 from dockerfile_parse import DockerfileParser
 
-from scripts.packages import ROOT
+from scripts.rendered import ROOT
 from scripts.try_wheel import wheel_of
 
 GITHUB = ROOT / ".github"

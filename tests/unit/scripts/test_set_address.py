@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from scripts.build_site import FENCE, LINK
-from scripts.packages import ROOT
+from scripts.rendered import ROOT
 from scripts.set_address import absolute, with_urls
 
 ADDRESS = "https://code.example/owner/tricorn"
