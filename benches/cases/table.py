@@ -90,7 +90,7 @@ LINES = [
     _case("hello", "13 bytes, keep-alive"),
     _case("hello-browser", "the same with a browser's headers", *(word for one in BROWSER for word in ("-H", one))),
     _case("hello-accesslog", "each request logged to a file", servers=LOGGED),
-    _case("connection-per-request", "a connection for each request", "--close"),
+    _case("connection-per-request", "new connection for each request", "--close"),
     _case("json-echo-10k", "POST of 10 KB JSON, parsed and sent back", "--path", "/json", *JSON),
     _case("response-1m", "1 MiB out", "--path", "/megabyte"),
     _case("upload-1m", "1 MiB in", "--path", "/count", "--data-file", str(QUICK / "megabyte")),

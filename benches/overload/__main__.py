@@ -71,8 +71,12 @@ def parse() -> argparse.Namespace:
     parser = report.options("overload", __doc__)
     for name, (default, what) in NUMBERS.items():
         parser.add_argument(f"--{name}", type=type(default), default=default, help=what)
-    parser.add_argument("--fresh", action="store_true", help="a connection for each request instead of persistent ones")
-    parser.add_argument("--plot", metavar="FOLDER", help="only draw docs/images/overload.svg again from its raw data")
+    parser.add_argument(
+        "--fresh", action="store_true", help="new connection for each request instead of persistent ones"
+    )
+    parser.add_argument(
+        "--plot", metavar="FOLDER", help="only draw docs/images/overload.svg again from the raw data there"
+    )
     arguments = report.begin(parser)
     arguments.capacity = GROUP / arguments.service
     return arguments

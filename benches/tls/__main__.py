@@ -1,6 +1,6 @@
 """What does TLS cost, and what do established clients notice of handshakes?  python -m benches.tls --help
 
-One worker on a core of its own. hello: kept alive, without TLS and with it. connect: a connection for each request,
+One worker on a core of its own. hello: kept alive, without TLS and with it. connect: new connection for each request,
 with full handshakes and resumed ones, of an ECDSA and an RSA certificate. down: 100 MiB, in pieces and from a file.
 idle: memory of connections, in one round. flood: latency of kept connections while others shake hands. Clients offer
 what browsers prefer, TLS_AES_128_GCM_SHA256 and X25519; what the suite that OpenSSL's clients prefer and X25519MLKEM768

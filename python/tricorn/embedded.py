@@ -168,8 +168,8 @@ class EmbeddedServer:
         interface = interfaces.interface_of(application)
         if interface not in (None, "ASGI"):
             raise ConfigError(
-                f"{self._app.name!r} is for {interface}: an event loop that runs already can serve ASGI "
-                "applications. Use tricorn.run()."
+                f"{self._app.name!r} is for {interface}: on a running event loop only ASGI applications can be "
+                "served. Use tricorn.run()."
             )
         return agents.observed_asgi(application)
 
@@ -292,8 +292,8 @@ def _refuse_processes(given: Layer, origin: str) -> None:
         value = given.values[name].value if name in given.values else None
         if value and (name, value) != ("workers", 1):
             raise ConfigError(
-                f"{origin}: {name} needs processes of its own, and an event loop that runs already is served in the "
-                "process that it is in: use tricorn.run()."
+                f"{origin}: {name} needs worker processes, but serve_async() runs in the current process. Use "
+                "tricorn.run()."
             )
 
 

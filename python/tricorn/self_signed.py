@@ -25,4 +25,4 @@ def make(names: Sequence[str], days: int, key: Key = "ecdsa") -> SelfSigned:
     try:
         return SelfSigned(*self_signed(list(names), days, key))
     except ValueError as error:
-        raise ConfigError(f"No certificate can be made for {', '.join(names)}: {error}.") from None
+        raise ConfigError(f"Cannot create a certificate for {', '.join(names)}: {error}.") from None

@@ -338,7 +338,7 @@ def test_a_reload_that_fails_leaves_all_as_it_was() -> None:
     with program(READS.format(number="read()")) as it:
         (it.directory / "workers").write_text("many")
         it.signal(signal.SIGHUP)
-        it.log.wait("The program could not read its configuration")
+        it.log.wait("The program failed to read its configuration")
         assert it.get("/").json()["pid"] in it.worker_pids()
 
 
@@ -459,5 +459,7 @@ Rolling(Standalone(application, {"bind": BIND})).run()
     it._wait = False
     with it:
         assert it.wait_exit() != 0
-        assert "Rolling changes what gunicorn's arbiter does (reap_workers)" in it.log.text
+        assert (
+            "Rolling overrides methods of gunicorn's arbiter that tricorn does not call (reap_workers)" in it.log.text
+        )
         assert "max_worker_lifetime" in it.log.text

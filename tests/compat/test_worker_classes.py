@@ -301,7 +301,7 @@ class Limited(GeventWorker):
 @pytest.mark.beyond_reference("gunicorn has these methods")
 @pytest.mark.parametrize(
     ("extra", "says"),
-    [((), "runs only with gunicorn installed"), (("--worker-class-strict",), "worker_class_strict")],
+    [((), "runs unchanged only with gunicorn installed"), (("--worker-class-strict",), "worker_class_strict")],
 )
 def test_what_has_no_counterpart_is_refused_by_its_name(extra: tuple[str, ...], says: str) -> None:
     """mozilla/ichnaea ichnaea/webapp/worker.py; functions-framework's class for threads has the same."""

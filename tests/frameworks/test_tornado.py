@@ -455,7 +455,7 @@ def test_a_hook_that_changes_the_kind_of_the_application_is_told_so(tmp_path: Pa
     extra = ["-c", str(tmp_path / "hooks.py")]
     with Server("tornado_app:application", chdir=APPS, worker_class="tornado", extra=extra, wait=False) as server:
         assert server.wait_exit() == 3
-        server.log.wait("post_worker_init has put a WSGI application in the place of one of tornado's")
+        server.log.wait("post_worker_init replaced a WSGI application by a tornado application")
 
 
 def test_cookies_of_several_lines(server: Server) -> None:

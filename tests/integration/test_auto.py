@@ -121,10 +121,7 @@ def test_a_loop_that_modules_got_while_they_were_imported_is_the_one_that_runs()
 def test_what_is_asked_for_is_not_changed() -> None:
     done = run("-b", f"127.0.0.1:{free_port()}", "-k", "sync", "asgi.gallery:application")
     assert done.returncode == 4
-    assert (
-        "which the worker class 'sync' does not serve: use --worker-class asgi, or leave the setting out."
-        in done.stderr
-    )
+    assert "which the worker class 'sync' cannot run. Use --worker-class asgi, or remove the setting." in done.stderr
 
 
 class TestWithoutTheName:

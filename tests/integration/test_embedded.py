@@ -190,7 +190,7 @@ async def test_an_address_in_use_is_told() -> None:
 @pytest.mark.parametrize("setting", [{"workers": 2}, {"reload": True}, {"preload_app": True}])
 @on_a_loop
 async def test_what_needs_processes_is_refused(setting: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=rf"tricorn.serve_async\(\): {next(iter(setting))} needs processes"):
+    with pytest.raises(ConfigError, match=rf"tricorn.serve_async\(\): {next(iter(setting))} needs worker processes"):
         await tricorn.serve_async(Application(), **setting)
 
 

@@ -83,12 +83,12 @@ def test_arguments_with_defaults_under_the_other_classes(worker_class: str) -> N
 @pytest.mark.parametrize(
     ("app", "worker_class", "words"),
     [
-        ("mine:handler", "auto", "'mine:handler' is no application: it takes (request). "),
-        ("mine:handler", "sync", "'mine:handler' is no application: it takes (request). "),
+        ("mine:handler", "auto", "'mine:handler' is not an application: it takes (request). "),
+        ("mine:handler", "sync", "'mine:handler' is not an application: it takes (request). "),
         ("mine:one", "auto", "Failed to find application object: 'one' has returned None."),
         ("mine:later()", "asgi", "'later()' has returned a coroutine: factories are not awaited."),
         ("mine:later", "asgi", "'mine:later' is a coroutine function"),
-        ("mine:wsgi", "asgi", "'mine:wsgi' is a WSGI application, which the worker class 'asgi' does not serve"),
+        ("mine:wsgi", "asgi", "'mine:wsgi' is a WSGI application, which the worker class 'asgi' cannot run"),
         ("mine:server", "sync", "'mine:server' is an ASGI application, which the worker class 'sync' does not serve"),
         ("mine:shop.make(colour='red')", "auto", "TypeError: Shop.make() got an unexpected keyword argument 'colour'"),
     ],

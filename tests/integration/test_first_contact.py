@@ -52,7 +52,7 @@ FAILS: list[tuple[str, list[str], int, int]] = [
 SENTENCES = {
     "a module that does not exist": "Could not import 'nope:app'",
     "an exception while it is loaded": "KeyError: 'SECRET_KEY'",
-    "a worker class of another interface": "does not serve",
+    "a worker class of another interface": "cannot run",
     "a configuration file with a syntax error": "never closed",
 }
 

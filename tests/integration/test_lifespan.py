@@ -371,14 +371,14 @@ class TestTheWrongClass:
         assert done.returncode == (1 if "--check-config" in extra else 4), done.stderr
         assert (
             "'lifespan:application' is an ASGI application, which the worker class 'sync' does not serve: "
-            "use --worker-class asgi, or leave the setting out."
+            "Use --worker-class asgi, or remove the setting."
         ) in done.stderr
         assert "Traceback" not in done.stderr
 
     def test_a_wsgi_application_under_asgi(self) -> None:
         done = run("-b", f"127.0.0.1:{free_port()}", "-k", "asgi", "gallery:application")
         assert done.returncode == 4, done.stderr
-        assert "is a WSGI application, which the worker class 'asgi' does not serve" in done.stderr
+        assert "is a WSGI application, which the worker class 'asgi' cannot run" in done.stderr
         assert "App failed to load" in done.stderr
 
 

@@ -438,7 +438,7 @@ try:
 except ConfigError as error:
     print(error)
 """
-        assert "for which the arbiter is patched (preload_app): restart the server." in run(alias, code, tmp_path)
+        assert "(preload_app). Restart the server." in run(alias, code, tmp_path)
 
     def test_who_has_patched_already_is_right(self, alias: str, tmp_path: Path) -> None:
         conf = """

@@ -110,7 +110,7 @@ def test_what_cannot_be_used_is_said_and_exits() -> None:
     ("app", "options", "status", "words"),
     [
         ("failing", "", 3, "The application failed to start: no database"),
-        ("wsgi", "reload=True", 1, "reload needs the name of the application"),
+        ("wsgi", "reload=True", 1, "reload requires the application as"),
         ("'program:nothing'", "", 4, "Failed to find attribute 'nothing' in 'program'"),
         ("len('no application')", "", 4, "Application object must be callable."),
     ],

@@ -42,8 +42,8 @@ def patch(alias: str, log: Log) -> None:
             _OWNERS[alias]()
     elif _patched[0] != alias:
         raise ConfigError(
-            f"The worker class {alias!r} cannot take over from {_patched[0]!r}, for which the arbiter is patched "
-            "(preload_app): restart the server."
+            f"Cannot reload to the worker class {alias!r}: the arbiter is patched for {_patched[0]!r} (preload_app). "
+            "Restart the server."
         )
     elif _patched[1] != os.getpid():
         _OWNERS[alias]()

@@ -35,7 +35,7 @@ def _leave_parent() -> None:
     try:
         pid = os.fork()
     except OSError as error:
-        raise ConfigError(f"The server cannot go to the background: fork failed: {error.strerror}.") from None
+        raise ConfigError(f"Cannot run in the background: fork failed: {error.strerror}.") from None
     if pid:
         os._exit(0)
 

@@ -58,7 +58,7 @@ class Pidfile:
         try:
             _replace(file, f"{pid}\n".encode(), self._mode)
         except OSError as error:
-            raise ConfigError(f"The pidfile {shown!r} cannot be written: {error.strerror}.") from None
+            raise ConfigError(f"Cannot write the pidfile {shown!r}: {error.strerror}.") from None
 
 
 class Pidfiles:
@@ -147,7 +147,7 @@ def running(file: str, shown: str) -> int | None:
     except FileNotFoundError:
         return None  # its owner has just left
     except OSError as error:
-        raise ConfigError(f"The pidfile {shown!r} cannot be read: {error.strerror}.") from None
+        raise ConfigError(f"Cannot read the pidfile {shown!r}: {error.strerror}.") from None
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -114,8 +114,8 @@ def inherited(environ: MutableMapping[str, str]) -> Handover | None:
         return Handover(int(pid), [int(fd) for fd in fds.split(",") if fd], _read_memory(secrets))
     except ValueError:
         raise ConfigError(
-            f"{PID}={pid} and {FDS}={fds} are no handover: expected numbers, as a running tricorn sets them for "
-            "its successor. Remove them from the environment."
+            f"{PID}={pid} and {FDS}={fds} are invalid: expected the numbers that tricorn sets for its successor. "
+            "Remove them from the environment."
         ) from None
 
 
@@ -164,7 +164,7 @@ def _become(
                 signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, before.mask)  # a mask outlives exec
             if not command.repeatable:
-                raise ConfigError("the program was read from the standard input, and cannot be read again")
+                raise ConfigError("the program was read from standard input and cannot be read again")
             before.hook()
             os.chdir(command.cwd)
             environ = _environ(command, listeners, systemd, parent)

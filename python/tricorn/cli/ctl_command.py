@@ -69,16 +69,17 @@ def main(words: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tricorn ctl",
-        usage="tricorn ctl [-s SOCKET | -n NAME] [-t SECONDS] [--json] [WORD ...]",
-        description="Asks and tells a running server over its control socket. Without a word: a prompt.",
-        epilog=f"{_help()}\n\nExit status: 0 done, 1 refused or failed, 2 usage, 3 no server, 4 no answer in time.",
+        usage="tricorn ctl [-s SOCKET | -n NAME] [-t SECONDS] [--json] [COMMAND ...]",
+        description="Query and control a running server through its control socket. Without a command: interactive "
+        "prompt.",
+        epilog=f"{_help()}\n\nExit status: 0 success, 1 rejected or failed, 2 usage error, 3 no server, 4 timeout.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("-s", "--socket", metavar="SOCKET", help=f"its control socket (${client.VARIABLE})")
     which.add_argument("-n", "--name", metavar="NAME", help="the server with this proc_name")
-    parser.add_argument("-t", "--timeout", metavar="SECONDS", type=float, help="how long an answer may take")
+    parser.add_argument("-t", "--timeout", metavar="SECONDS", type=float, help="time limit for the answer")
     parser.add_argument("--json", action="store_true", help="prints the result as JSON")
     parser.add_argument("word", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser
@@ -88,7 +89,7 @@ def _help() -> str:
     forms = [(form.usage, form.help) for form in FORMS.values()]
     forms.append((LS.usage, LS.help))
     width = max(len(usage) for usage, _ in forms)
-    return "\n".join(["words:", *(f"  {usage:{width}}  {about}" for usage, about in forms)])
+    return "\n".join(["commands:", *(f"  {usage:{width}}  {about}" for usage, about in forms)])
 
 
 def _timeout(given: float | None, asking: Asking) -> float:
@@ -118,7 +119,9 @@ def _check_meant(control: Control) -> None:
         is_here = False
     if not is_here:
         how = f"--name {shlex.quote(str(name))}" if name else f"--socket {shlex.quote(control.path)}"
-        raise Usage(ctl_text.printable(f"The only server is {server}, and this is another directory. Name it: {how}."))
+        raise Usage(
+            ctl_text.printable(f"The only server is {server}, which runs in another directory. Select it with {how}.")
+        )
     print(ctl_text.printable(f"Server: {server}"), file=sys.stderr)
 
 

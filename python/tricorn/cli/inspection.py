@@ -54,7 +54,7 @@ def check_files(config: Config) -> None:
         try:
             _check_writable(config.pidfile, config)
         except OSError as error:
-            raise ConfigError(f"The pidfile {config.pidfile!r} cannot be written: {error.strerror}.") from None
+            raise ConfigError(f"Cannot write the pidfile {config.pidfile!r}: {error.strerror}.") from None
     if configured.is_configured(config) or config.logger_class not in names.PLAIN:
         logs.make(config.with_default("errorlog", "accesslog"))
 

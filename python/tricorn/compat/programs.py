@@ -51,7 +51,7 @@ class _ProgramSources(Sources):
         except BaseException as error:
             self.owner.cfg = before
             if isinstance(error, SystemExit):  # gunicorn's way of saying so; the reason was printed
-                raise ConfigError("The program could not read its configuration.") from None
+                raise ConfigError("The program failed to read its configuration.") from None
             raise
 
 
@@ -68,7 +68,7 @@ class _ProgramApplication(Application):
     def load(self) -> Callable[..., Any]:
         found: Callable[..., Any] | None = self.program.wsgi()
         if found is None:
-            raise ConfigError(f"{type(self.program).__qualname__}.load() has returned None: expected the application.")
+            raise ConfigError(f"{type(self.program).__qualname__}.load() returned None; expected the application.")
         return found
 
     def __getattr__(self, name: str) -> Any:

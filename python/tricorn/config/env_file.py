@@ -35,9 +35,9 @@ def read(path: str, environ: Mapping[str, str]) -> dict[str, str]:
         with open(path, encoding="utf-8-sig") as file:
             return parse(file.read(), path, environ)
     except OSError as error:
-        raise ConfigError(f"The file {path!r} (env_file) cannot be read: {error.strerror}.") from None
+        raise ConfigError(f"Cannot read env_file {path!r}: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise ConfigError(f"The file {path!r} (env_file) is not UTF-8.") from None
+        raise ConfigError(f"env_file {path!r} is not valid UTF-8.") from None
 
 
 def parse(text: str, path: str, environ: Mapping[str, str]) -> dict[str, str]:

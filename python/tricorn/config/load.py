@@ -99,9 +99,7 @@ def _in_force(config: Config, layers: Iterable[Layer]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(raw.origin for name, raw in raws if config.origin(name) == raw.origin))
 
 
-OBJECT = (
-    "reload needs the name of the application, 'module:attribute': an object of the program's cannot be loaded again."
-)
+OBJECT = "reload requires the application as 'module:attribute'; an object cannot be loaded again."
 
 
 def _find_file(
@@ -137,7 +135,9 @@ def _working_in(directory: str) -> Iterator[None]:
     try:
         os.chdir(directory)
     except OSError as error:
-        raise ConfigError(f"The server was started in {directory!r}, and it is gone: {error.strerror}.") from None
+        raise ConfigError(
+            f"The directory in which the server was started no longer exists: {directory!r}: {error.strerror}."
+        ) from None
     try:
         yield
     finally:

@@ -203,7 +203,7 @@ def import_class(who: str, dotted: str) -> object:
     """Imports what `module.Class` names. Raises ConfigError, whose sentence `who` begins."""
     module_name, dot, name = dotted.rpartition(".")
     if not dot or dotted.startswith("egg:"):
-        raise ConfigError(f"{who} must be a dotted name: module.Class.")
+        raise ConfigError(f"{who} must be a dotted name, such as module.Class.")
     try:
         module = importlib.import_module(module_name)
     except Exception as error:

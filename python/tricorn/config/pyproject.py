@@ -29,7 +29,7 @@ def read(directory: str) -> Layer:
     except FileNotFoundError:
         return Layer({})
     except OSError as error:
-        raise ConfigError(f"./{FILE} cannot be read: {error.strerror}.") from None
+        raise ConfigError(f"Cannot read ./{FILE}: {error.strerror}.") from None
     if not _HEADER.search(text):
         return Layer({})
     table = _parse(text).get("tool", {}).get("tricorn", {})
@@ -59,4 +59,4 @@ def _parse(text: bytes) -> dict[str, Any]:
             return table
         except ValueError as error:
             raise ConfigError(f"./{FILE} is not valid TOML: {error}.") from None
-    raise ConfigError(f"{ORIGIN} can be read by Python 3.11 and later, or with the package tomli.")
+    raise ConfigError(f"{ORIGIN} requires Python 3.11 or later, or the package tomli.")

@@ -51,7 +51,7 @@ def command(info: ScriptInfo, options: tuple[str, ...]) -> None:
     With --debug, before or after the word tricorn, the server reloads code and shows Werkzeug's debugger.
     """
     if info.create_app is not None and info.app_import_path is None:
-        raise click.UsageError("tricorn loads the application by its name: give it, as in `--app module:create_app`.")
+        raise click.UsageError("tricorn loads the application by name; set it, as in `--app module:create_app`.")
     if info.app_import_path is not None:
         os.environ["FLASK_APP"] = info.app_import_path
     debug = _last(options, "--debug", "--no-debug")
@@ -89,7 +89,7 @@ def _translated(options: Sequence[str]) -> Iterator[str]:
                 raise click.UsageError(f"Option {flag!r} requires an argument.")
             if flag == "--cert" and value == "adhoc":
                 raise click.UsageError(
-                    "There is no ad-hoc certificate: `tricorn dev-cert` makes one for --cert and --key."
+                    "Ad-hoc certificates are not supported. Create one for --cert and --key with `tricorn dev-cert`."
                 )
             for each in value.split(os.pathsep) if flag in PATHS else (value,):
                 yield from (VALUES[flag], each)

@@ -91,7 +91,7 @@ class Pages:
             self.ledger = _mapped(ledger, answer["ledger_bytes"])
             self.workers = [Row(**row) for row in answer["workers"]]
         except (KeyError, TypeError, ValueError, OSError) as error:
-            raise ControlError(f"The server's answer about its pages is not understood: {error}.") from None
+            raise ControlError(f"Could not parse the server's answer: {error}.") from None
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -229,7 +229,7 @@ class Control:
         except ValueError:
             found = None
         if not isinstance(found, dict):
-            raise ControlError(f"What listens at {self.path} is no control socket of tricorn.")
+            raise ControlError(f"{self.path} is not a control socket of tricorn.")
         return found
 
     def _no_answer(self) -> TooLate:
@@ -268,7 +268,7 @@ def find(path: str | None, name: str | None) -> Path:
         return Path(alive[0])
     if alive:
         raise NoServer(
-            f"There are several servers, `tricorn ctl ls` lists them; choose one by --socket: {', '.join(alive)}."
+            f"Several servers are running; `tricorn ctl ls` lists them. Select one with --socket: {', '.join(alive)}."
         )
     raise NoServer(f"No server with a control socket was found: looked in {_list(directories)}.")
 

@@ -100,8 +100,8 @@ def _call_supposed(found: Any, name: str, worker_class: str) -> Any:
             raise
         details = "".join(traceback.format_exception(*shown(error)))
         raise BootError(
-            f"{name!r} was taken for a factory, as all of its parameters have defaults, and has raised "
-            f"{type(error).__name__}. If it is the application, name its worker class (sync or asgi, for example).",
+            f"{name!r} was called as a factory because all its parameters have defaults, and raised "
+            f"{type(error).__name__}. If it is the application, set its worker class (sync or asgi, for example).",
             details=details,
         ) from error
 
@@ -143,7 +143,7 @@ def _default(module: Any, module_name: str) -> tuple[tuple[str, ...], Arguments 
     looked = " or ".join(map(repr, DEFAULT_ATTRIBUTES))
     raise AppImportError(
         f"Failed to find an application in {module_name!r}: it has no {looked}, and no {DEFAULT_FACTORY}(). "
-        f"Name it, as in '{module_name}:ATTRIBUTE'."
+        f"Add the attribute, as in '{module_name}:ATTRIBUTE'."
     )
 
 
@@ -159,7 +159,7 @@ def _parse(expression: str) -> tuple[tuple[str, ...], Arguments | None]:
         raise AppImportError(f"Failed to parse {expression!r} as an attribute name or function call.")
     function = ast.unparse(node.func).split(".")
     if not all(name.isidentifier() for name in function):
-        raise AppImportError(f"Function reference must be a name, or one of an attribute: {expression!r}")
+        raise AppImportError(f"A factory must be a name or a dotted name: {expression!r}")
     try:
         positional = [ast.literal_eval(argument) for argument in node.args]
         named = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords if keyword.arg}

@@ -21,19 +21,19 @@ def check(application: object, uri: str, worker_class: str) -> None:
     if interface is None:
         counts = _counts(worker_class)
         if callable(application) and counts and not any(_may_take(application, count) for count in counts):
-            raise AppImportError(f"{uri!r} is no application: it takes {_shown(application)}. {_EXPECTED}")
+            raise AppImportError(f"{uri!r} is not an application: it takes {_shown(application)}. {_EXPECTED}")
         return
     if worker_class in (AUTO, HOSTED) or worker_class in _SERVED_BY[interface]:
         return
     if inspect.iscoroutinefunction(application) and interface == "aiohttp":
         raise AppImportError(
-            f"{uri!r} is a coroutine function, as factories of aiohttp applications may be, and the worker class "
-            f"{worker_class!r} does not await it: make it a plain function that returns the application."
+            f"{uri!r} is a coroutine function, and the worker class {worker_class!r} does not await factories. Make "
+            "it a plain function that returns the application."
         )
     ask = _SERVED_BY[interface][0]
     raise AppImportError(
-        f"{uri!r} is {_ARTICLE[interface]} {interface} application, which the worker class {worker_class!r} does not "
-        f"serve: use --worker-class {ask}, or leave the setting out."
+        f"{uri!r} is {_ARTICLE[interface]} {interface} application, which the worker class {worker_class!r} cannot "
+        f"run. Use --worker-class {ask}, or remove the setting."
     )
 
 

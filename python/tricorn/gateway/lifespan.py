@@ -74,7 +74,7 @@ class Lifespan:
             await self._end(self._task, wait)
             message = self._startup.message
             raise BootError(
-                f"The application failed to start: {last_words(message) or 'it gave no reason'}",
+                f"The application failed to start: {last_words(message) or 'no reason given'}",
                 details=message if "\n" in message.strip() else "",
             )
         if self._startup.answer is None:

@@ -86,8 +86,8 @@ def load_class(named: Any, *, with_statsd: bool = False) -> type[Logger]:
         found = import_class(f"The logger class {named!r} (logger_class)", found)
     if not isinstance(found, type) or not issubclass(found, Logger):
         raise ConfigError(
-            f"The logger class {named!r} (logger_class) cannot be used: expected a subclass of tricorn.log.Logger "
-            f"(which is gunicorn.glogging.Logger here), found {found!r}."
+            f"Invalid logger_class {named!r}: expected a subclass of tricorn.log.Logger (gunicorn.glogging.Logger is "
+            f"the same class here), got {found!r}."
         )
     install = getattr(found, "install", None)
     if install is not None:  # gunicorn's way of letting a class prepare the process

@@ -27,8 +27,8 @@ def suites_of(text: str, origin: str, min_version: str) -> tuple[tuple[str, ...]
         context.set_ciphers(text)
     except ssl.SSLError:
         raise ConfigError(
-            f"Invalid value for ciphers: {text} (from {origin}): OpenSSL knows no cipher suite of this list "
-            f"({ssl.OPENSSL_VERSION}). Those that are served: {', '.join(TLS_1_2)}."
+            f"Invalid value for ciphers: {text} (from {origin}): OpenSSL recognizes no cipher suite in this list "
+            f"({ssl.OPENSSL_VERSION}). Choose from: {', '.join(TLS_1_2)}."
         ) from None
     return served(_names(context), f"ciphers = {text} (from {origin})", min_version)
 

@@ -62,8 +62,8 @@ def _ticket_key(path: str) -> bytes:
     text = _read(path)
     if len(text) not in TICKET_KEY_SIZES:
         raise ConfigError(
-            f"The file {path} (tls_ticket_keys) has {len(text)} bytes: expected 48 or 80 random ones, as "
-            f"`openssl rand 80 > {path}` makes them."
+            f"tls_ticket_keys: {path} has {len(text)} bytes; expected 48 or 80 random bytes. Create them with "
+            f"`openssl rand 80 > {path}`."
         )
     return sha256(b"tricorn ticket key\0" + text).digest()
 
@@ -87,7 +87,7 @@ def _read(path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read(LARGEST + 1)[: LARGEST + 1]
     except OSError as error:
-        raise ConfigError(f"The file {path} cannot be read, which TLS needs: {error.strerror}.") from None
+        raise ConfigError(f"Cannot read the TLS file {path}: {error.strerror}.") from None
 
 
 LARGEST = 4 << 20

@@ -45,19 +45,19 @@ def plan(config: Config, settings: Plan) -> tuple[Plan, tuple[str, ...]]:
         except TricornError:
             raise
         except Exception as error:
-            raise ConfigError(f"{origin} has raised {type(error).__name__}: {error}.") from error
+            raise ConfigError(f"{origin} raised {type(error).__name__}: {error}.") from error
     if not isinstance(context, ssl.SSLContext):
-        raise ConfigError(f"{origin} has returned {type(context).__name__}: expected an ssl.SSLContext.")
+        raise ConfigError(f"{origin} returned {type(context).__name__}; expected an ssl.SSLContext.")
     notes = contexts.get(id(context))
     if notes is None or not notes.pairs:
         raise ConfigError(
-            f"{origin} has returned a context whose key cannot be known: load_cert_chain() was not called while the "
-            "hook ran. Make the context, and load its certificate, inside of the hook."
+            f"{origin} returned a context without a known key: load_cert_chain() was not called in the hook. Create "
+            "the context and load its certificate inside the hook."
         )
     if context.sni_callback is not None:
         raise ConfigError(
-            f"{origin} sets sni_callback, which has no effect here: name the certificates of all servers in "
-            "`certificate`, and the client's server name chooses among them."
+            f"{origin} sets sni_callback, which is not supported. List all certificates in `certificate`; the "
+            "client's server name selects one."
         )
     return _read_back(config, settings, notes, origin)
 
@@ -110,7 +110,7 @@ def _versions(context: ssl.SSLContext, origin: str) -> tuple[str, str]:
     ]
     if not spoken:
         raise ConfigError(
-            f"{origin} allows neither TLS 1.2 nor TLS 1.3, and there are no others ({', '.join(VERSIONS)})."
+            f"{origin} allows neither TLS 1.2 nor TLS 1.3; other versions are not supported ({', '.join(VERSIONS)})."
         )
     return spoken[0], spoken[-1]
 
@@ -120,7 +120,9 @@ def _alpn(offered: list[str] | None, origin: str) -> tuple[str, ...]:
         return ALPN
     found = tuple(name for name in offered if name in ALPN)
     if not found:
-        raise ConfigError(f"{origin} offers {', '.join(offered)} by ALPN, and this version speaks {', '.join(ALPN)}.")
+        raise ConfigError(
+            f"{origin} offers {', '.join(offered)} by ALPN, but this version supports only {', '.join(ALPN)}."
+        )
     return found
 
 

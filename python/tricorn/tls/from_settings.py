@@ -25,16 +25,14 @@ CERTIFICATES = ("certfile", "certificate")
 def check(config: Config) -> None:
     """Checks which settings go together. Raises ConfigError; reads no file, and calls no hook."""
     if config.keyfile is not None and config.certfile is None:
-        raise ConfigError(
-            f"keyfile is set (from {config.origin('keyfile')}) and certfile is not: the key belongs to a certificate."
-        )
+        raise ConfigError(f"keyfile is set (from {config.origin('keyfile')}) but certfile is not. Set certfile too.")
     if config.has_certificate or has_hook(config):
         return
     for text in config.bind:
         if doors.parse(text).tls:
             raise ConfigError(
-                f"{text} (from {config.origin('bind')}) speaks TLS, and there is no certificate. Set certfile and "
-                "keyfile, or certificate; `tricorn dev-cert` makes one for development."
+                f"{text} (from {config.origin('bind')}) uses TLS, but there is no certificate. Set certfile and "
+                "keyfile, or certificate. For development create one with `tricorn dev-cert`."
             )
 
 

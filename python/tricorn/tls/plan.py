@@ -52,6 +52,6 @@ def is_encrypted(key: bytes) -> bool:
 def encrypted(path: str) -> str:
     """Returns the error message about an encrypted key."""
     return (
-        f"The key {path} is encrypted, and a server has no terminal for its passphrase. Decrypt it once: "
-        f"openssl pkey -in {path} -out plain.pem, and chmod 600 plain.pem."
+        f"The key {path} is encrypted, and the server cannot ask for a passphrase. Decrypt it: openssl pkey -in "
+        f"{path} -out plain.pem && chmod 600 plain.pem."
     )

@@ -270,7 +270,7 @@ class Worker(Contract, Preparation, ABC):
     def run(self) -> None:
         """gunicorn's: serves until the worker is told to leave."""
         if self._ready is None:
-            raise ConfigError(f"{type(self).__qualname__}.run() is called before super().init_process().")
+            raise ConfigError(f"{type(self).__qualname__}.run() was called before super().init_process().")
         self._say_ready()
         notifier.start(self, self._ready.core)
         self._status = self._run_core(self._ready.core, self._ready.gateway)

@@ -54,7 +54,7 @@ def _guest(named: Any, who: str, found: Any, reason: Reason) -> type:
     if originals.are_there() and (isinstance(named, str) or reason.needs_gunicorn):
         return _of_gunicorns(named, who, found)
     if found is None or reason.needs_gunicorn:
-        raise ConfigError(f"{who}: {reason.remedy}. As it is it runs only with gunicorn installed: {_HOW}.")
+        raise ConfigError(f"{who}: {reason.remedy}. It runs unchanged only with gunicorn installed: {_HOW}.")
     return found  # type: ignore[no-any-return]
 
 
@@ -110,8 +110,8 @@ def _of_gunicorns(named: Any, who: str, found: type[Worker] | None) -> type:
     """The class over those of gunicorn itself: its module is imported once more."""
     if not isinstance(named, str):
         raise ConfigError(
-            f"{who}, and needs gunicorn's own classes for that: put it into a module of its own and name it, as in "
-            "worker_class = 'module.Class'."
+            f"{who}, which requires gunicorn's own classes: move it to its own module and set worker_class = "
+            "'module.Class'."
         )
     with originals.in_place():
         for _ in range(2):  # modules between it and gunicorn's may be those of before, too
@@ -124,7 +124,7 @@ def _of_gunicorns(named: Any, who: str, found: type[Worker] | None) -> type:
                 kind: type = again
                 return kind
             found = again
-    raise ConfigError(f"{who}, and cannot be imported over gunicorn's own classes.")
+    raise ConfigError(f"{who}, and cannot be imported with gunicorn's own classes.")
 
 
 def notes(kind: type[Worker]) -> Iterator[str]:
@@ -152,7 +152,7 @@ def _import(name: str) -> object:
     if name.startswith(EGG):
         return _entry_point(name)
     if "." not in name:
-        raise ConfigError(f"The worker class {name!r} is not known.")
+        raise ConfigError(f"Unknown worker class {name!r}.")
     with import_hooks.importing(name):
         return import_class(f"The worker class {name!r}", name)
 
@@ -165,11 +165,11 @@ def _entry_point(name: str) -> object:
     try:
         points = metadata.distribution(distribution).entry_points
     except metadata.PackageNotFoundError:
-        raise ConfigError(f"The worker class {name!r}: no distribution {distribution!r} is installed.") from None
+        raise ConfigError(f"Worker class {name!r}: the distribution {distribution!r} is not installed.") from None
     for point in points:
         if point.group == "gunicorn.workers" and point.name == (entry or "sync"):
             return _import(point.value.replace(":", "."))
-    raise ConfigError(f"The worker class {name!r}: {distribution} has no entry point {entry!r} of gunicorn.workers.")
+    raise ConfigError(f"Worker class {name!r}: {distribution} has no gunicorn.workers entry point {entry!r}.")
 
 
 _REQUEST = "the hooks pre_request and post_request run around a request, and request_timeout limits its time"
@@ -206,9 +206,9 @@ NO_COUNTERPART: Mapping[str, str] = {
 _HOW = "pip install gunicorn, without `tricorn exec`"
 
 _NOT_DERIVED = (
-    "The worker class {!r} is not one that this server can run: expected one that is derived from a worker class of "
-    "gunicorn's, as gunicorn.workers.sync.SyncWorker or uvicorn.workers.UvicornWorker, or from "
-    "gunicorn.workers.base.Worker with a run() of its own."
+    "Unsupported worker class {!r}: expected a subclass of a gunicorn worker class, such as "
+    "gunicorn.workers.sync.SyncWorker or uvicorn.workers.UvicornWorker, or of gunicorn.workers.base.Worker with its "
+    "own run()."
 )
 
 NOT_CALLED: Mapping[str, str] = {

@@ -86,13 +86,13 @@ class Front(Worker):
     def check_config(cls, cfg: Config, log: Logger) -> None:
         if cfg.admin_bind:
             raise ConfigError(
-                f"admin_bind (from {cfg.origin('admin_bind')}): probes are answered by the native core, which the "
-                f"worker class {cls.__qualname__} does without: {cls.why}."
+                f"admin_bind (from {cfg.origin('admin_bind')}) needs the native core, which the worker class "
+                f"{cls.__qualname__} does not use: {cls.why}."
             )
         if any(door.tls for door in cfg.doors):
             raise ConfigError(
-                f"bind = {','.join(cfg.bind)} (from {cfg.origin('bind')}) speaks TLS, as the core does, which the "
-                f"worker class {cls.__qualname__} does without: {cls.why}. Use http://, and a proxy in front."
+                f"bind = {','.join(cfg.bind)} (from {cfg.origin('bind')}) uses TLS, which needs the native core, but "
+                f"the worker class {cls.__qualname__} does not use it: {cls.why}. Use http://, and a proxy for TLS."
             )
         super().check_config(cfg, log)
 

@@ -79,7 +79,7 @@ def configuration(config: Config) -> Any:
         try:
             made.set(name, foreign.as_gunicorn(name, config.value(name)))
         except (TypeError, ValueError) as error:
-            raise ConfigError(f"gunicorn, whose worker class is asked for, does not take {name}: {error}.") from None
+            raise ConfigError(f"The gunicorn worker class does not accept {name}: {error}.") from None
     return made
 
 

@@ -74,7 +74,7 @@ def chown(path: str, uid: int, gid: int) -> None:
             os.chown(path, uid, gid)
     except OSError as error:
         reason = "only root can do that" if isinstance(error, PermissionError) else error.strerror
-        raise ConfigError(f"{path!r} cannot be given to uid {uid}, gid {gid}: {reason}.") from None
+        raise ConfigError(f"Cannot change the owner of {path!r} to uid {uid}, gid {gid}: {reason}.") from None
 
 
 def _is_current(uid: int, gid: int) -> bool:
@@ -86,7 +86,7 @@ def _name(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         raise ConfigError(
-            f"initgroups needs the name of a user, and uid {uid} has none: add the user, or leave initgroups out."
+            f"initgroups requires a user with a name, but uid {uid} has none. Add the user, or remove initgroups."
         ) from None
 
 

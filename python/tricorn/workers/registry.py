@@ -57,7 +57,7 @@ def choose(name: str | type, threads: int) -> str:
     if alias not in NAMES:
         meant = SERVED_INSTEAD.get(name.lower())
         hinted = f"; did you mean {meant!r}?" if meant else hint(name, NAMES)
-        raise ConfigError(f"The worker class {name!r} is not known: expected one of {', '.join(NAMES)}{hinted}")
+        raise ConfigError(f"Unknown worker class {name!r}: expected one of {', '.join(NAMES)}{hinted}")
     if alias in OLDEST:
         _check_package(f"The worker class {name!r}", alias)
     if not FAMILIES[alias].place and extensions.find(extensions.WORKER_CLASSES, alias) is None:

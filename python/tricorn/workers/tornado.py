@@ -38,6 +38,6 @@ class TornadoWorker(LoopWorker):
 
 
 CHANGED = (
-    "The hook post_worker_init has put a WSGI application in the place of one of tornado's, or the other way round. "
-    "What calls it was made by then: do it where the application is made."
+    "The hook post_worker_init replaced a WSGI application by a tornado application or vice versa. Do that where the "
+    "application is created."
 )

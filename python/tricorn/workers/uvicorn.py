@@ -25,13 +25,13 @@ class UvicornWorker(AsgiWorker):
         given = {name: value for name, value in cls.CONFIG_KWARGS.items() if not _says_nothing(name, value)}
         for name in given:
             if name not in names_of(UVICORN) or name in _THE_SERVERS:
-                raise ConfigError(f"{who} has {name!r}, which has no counterpart here.")
+                raise ConfigError(f"{who} has {name!r}, which tricorn does not support.")
         layer = program.read(given, who)
         judge(layer.asked, "refuse")
         values = dict(layer.values)
         kind = values.pop("worker_class", None)
         if kind is not None and kind.value != "asgi":
-            raise ConfigError(f"{who}: WSGI applications are served by another worker class.")
+            raise ConfigError(f"{who}: this worker class does not support WSGI applications.")
         return values
 
 

@@ -54,7 +54,7 @@ class TestPlan:
             command, [], systemd=False, signals=(), before_exec=nothing, failed=lambda error: os.write(1, b"%r" % error)
         )
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
-        assert "the program was read from the standard input, and cannot be read again" in capfd.readouterr().out
+        assert "the program was read from standard input and cannot be read again" in capfd.readouterr().out
 
     def test_a_former_handover_is_not_passed_on(self) -> None:
         environ = dict.fromkeys(

@@ -30,9 +30,12 @@ def check(*argv: str) -> int:
     [
         (["--error-logfile", "nowhere/log"], "The error log 'nowhere/log' (errorlog) cannot be written: No such file"),
         (["--access-logfile", "nowhere/log"], "The access log 'nowhere/log' (accesslog) cannot be written: No such"),
-        (["--pid", "nowhere/pid"], "The pidfile 'nowhere/pid' cannot be written: No such file or directory."),
-        (["--pid", "."], "The pidfile '.' cannot be written: Is a directory."),
-        (["--logger-class", "checked_app.application"], "logger_class) cannot be used: expected a subclass"),
+        (["--pid", "nowhere/pid"], "Cannot write the pidfile 'nowhere/pid': No such file or directory."),
+        (["--pid", "."], "Cannot write the pidfile '.': Is a directory."),
+        (
+            ["--logger-class", "checked_app.application"],
+            "Invalid logger_class 'checked_app.application': expected a subclass",
+        ),
         (["--logger-class", "no_such.Logger"], "(logger_class) cannot be imported"),
         (["--log-config-json", "log.json"], "'log.json' (logconfig_json) cannot be used"),
     ],
@@ -57,5 +60,5 @@ def test_atoms_that_do_not_exist_are_a_warning(capsys: pytest.CaptureFixture[str
 
 def test_a_class_of_the_applications_kind_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
     assert check("-k", "asgi") == 1
-    assert "is a WSGI application, which the worker class 'asgi' does not serve" in capsys.readouterr().err
+    assert "is a WSGI application, which the worker class 'asgi' cannot run" in capsys.readouterr().err
     assert check() == 0

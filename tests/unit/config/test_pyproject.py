@@ -91,5 +91,5 @@ def test_without_a_parser_only_who_has_the_table_is_told(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(importlib, "import_module", import_module)
     assert read("[tool.other]\n", tmp_path) == Layer({})
-    with pytest.raises(ConfigError, match=r"can be read by Python 3\.11 and later, or with the package tomli"):
+    with pytest.raises(ConfigError, match=r"requires Python 3\.11 or later, or the package tomli"):
         read("[tool.tricorn]\n", tmp_path)

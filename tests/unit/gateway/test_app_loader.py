@@ -123,8 +123,8 @@ def test_what_may_have_been_no_factory_says_so_when_it_fails() -> None:
     with pytest.raises(BootError) as caught:
         load("loader_module:doubtful")
     assert str(caught.value) == (
-        "'doubtful' was taken for a factory, as all of its parameters have defaults, and has raised TypeError. "
-        "If it is the application, name its worker class (sync or asgi, for example)."
+        "'doubtful' was called as a factory because all its parameters have defaults, and raised TypeError. "
+        "If it is the application, set its worker class (sync or asgi, for example)."
     )
     assert 'return environment["PATH_INFO"]' in caught.value.details
     assert "app_loader.py" not in caught.value.details
@@ -168,7 +168,7 @@ def test_a_factory_with_literal_arguments(call: str, arguments: object) -> None:
         (
             "loader_empty",
             "Failed to find an application in 'loader_empty': it has no 'application' or 'app', and no create_app(). "
-            "Name it, as in 'loader_empty:ATTRIBUTE'.",
+            "Add the attribute, as in 'loader_empty:ATTRIBUTE'.",
         ),
         (
             "./loader_flask:app",
@@ -184,7 +184,7 @@ def test_a_factory_with_literal_arguments(call: str, arguments: object) -> None:
         (":app", "'' is not a module name, as in MODULE:ATTRIBUTE, and no file."),
         ("loader_module:app.b", "Failed to find attribute 'b' in 'loader_module'."),
         ("loader_module:a b", "Failed to parse 'a b' as an attribute name or function call."),
-        ("loader_module:a[0]()", "Function reference must be a name, or one of an attribute: 'a[0]()'"),
+        ("loader_module:a[0]()", "A factory must be a name or a dotted name: 'a[0]()'"),
         ("loader_module:a.b()", "Failed to find attribute 'a' in 'loader_module'."),
         ("loader_module:factory(x)", "Failed to parse arguments as literal values: 'factory(x)'"),
         ("loader_module:factory(**{'a': 1})", "Failed to parse arguments as literal values: "),

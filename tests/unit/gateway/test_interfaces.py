@@ -156,7 +156,7 @@ def test_what_no_interface_calls_is_refused_with_its_arguments(worker_class: str
     with pytest.raises(AppImportError) as caught:
         interfaces.check(takes_one, "shop:app", worker_class)
     assert str(caught.value) == (
-        "'shop:app' is no application: it takes (request). A WSGI application is called with (environ, "
+        "'shop:app' is not an application: it takes (request). A WSGI application is called with (environ, "
         "start_response), and one of ASGI with (scope, receive, send)."
     )
     for application in (shown_as_taking_one, anything, print, dict):  # werkzeug's decorator is one of the first kind
@@ -165,7 +165,7 @@ def test_what_no_interface_calls_is_refused_with_its_arguments(worker_class: str
 
 @pytest.mark.parametrize("worker_class", ["sync", "asgi", "tornado"])
 def test_a_coroutine_function_that_no_class_but_one_awaits(worker_class: str) -> None:
-    with pytest.raises(AppImportError, match=r"'shop:make' is a coroutine function.*: make it a plain function"):
+    with pytest.raises(AppImportError, match=r"'shop:make' is a coroutine function.*Make it a plain function"):
         interfaces.check(async_maker, "shop:make", worker_class)
     interfaces.check(async_maker, "shop:make", "aiohttp")
 
@@ -233,8 +233,8 @@ def test_an_asgi_application_under_another_class(worker_class: str) -> None:
     with pytest.raises(AppImportError) as caught:
         interfaces.check(asgi, "shop:app", worker_class)
     assert str(caught.value) == (
-        f"'shop:app' is an ASGI application, which the worker class {worker_class!r} does not serve: "
-        "use --worker-class asgi, or leave the setting out."
+        f"'shop:app' is an ASGI application, which the worker class {worker_class!r} cannot run. "
+        "Use --worker-class asgi, or remove the setting."
     )
 
 
@@ -242,7 +242,7 @@ def test_a_wsgi_application_under_another_class() -> None:
     for alias in ("sync", "gthread", "gevent", "eventlet", "tornado"):
         interfaces.check(wsgi, "shop:app", alias)
     for alias in ("asgi", "aiohttp"):
-        with pytest.raises(AppImportError, match=r"'shop:app' is a WSGI application.*use --worker-class sync"):
+        with pytest.raises(AppImportError, match=r"'shop:app' is a WSGI application.*Use --worker-class sync"):
             interfaces.check(wsgi, "shop:app", alias)
 
 

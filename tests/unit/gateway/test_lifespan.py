@@ -142,7 +142,7 @@ class TestAStartupThatFails:
         assert log.at("error", "warning") == []
 
     def test_without_words(self, mode: str, log: Log) -> None:
-        with pytest.raises(BootError, match="failed to start: it gave no reason"):
+        with pytest.raises(BootError, match="failed to start: no reason given"):
             live(Ordinary(startup="failed"), log, mode)
 
     def test_and_is_raised_too(self, mode: str, log: Log) -> None:

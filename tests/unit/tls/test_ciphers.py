@@ -34,7 +34,9 @@ def test_a_list_that_leaves_nothing_is_refused_with_those_that_there_are() -> No
 
 
 def test_what_openssl_does_not_know() -> None:
-    with pytest.raises(ConfigError, match=r"Invalid value for ciphers: NONSENSE \(from --ciphers\): OpenSSL knows no"):
+    with pytest.raises(
+        ConfigError, match=r"Invalid value for ciphers: NONSENSE \(from --ciphers\): OpenSSL recognizes"
+    ):
         suites_of("NONSENSE", "--ciphers", "1.2")
 
 

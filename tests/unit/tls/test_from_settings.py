@@ -55,12 +55,12 @@ class TestCheck:
         with pytest.raises(ConfigError) as caught:
             from_settings.check(config(bind=":80,https://:443"))
         assert str(caught.value) == (
-            "https://:443 (from --bind) speaks TLS, and there is no certificate. Set certfile and keyfile, or "
-            "certificate; `tricorn dev-cert` makes one for development."
+            "https://:443 (from --bind) uses TLS, but there is no certificate. Set certfile and keyfile, or "
+            "certificate. For development create one with `tricorn dev-cert`."
         )
 
     def test_a_key_needs_its_certificate(self) -> None:
-        with pytest.raises(ConfigError, match=r"keyfile is set \(from --keyfile\) and certfile is not"):
+        with pytest.raises(ConfigError, match=r"keyfile is set \(from --keyfile\) but certfile is not"):
             from_settings.check(config(keyfile="key.pem"))
 
     @pytest.mark.parametrize(

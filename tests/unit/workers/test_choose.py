@@ -59,13 +59,15 @@ def test_gunicorns_class_itself_is_its_name() -> None:
 
 @pytest.mark.parametrize("name", ["SYNC", "snyc", ""])
 def test_what_is_no_worker_class_is_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match="is not known: expected one of auto, sync, gthread, gevent, eventlet"):
+    with pytest.raises(
+        ConfigError, match=r"Unknown worker class .*: expected one of auto, sync, gthread, gevent, eventlet"
+    ):
         registry.choose(name, 1)
 
 
 @pytest.mark.parametrize(("name", "meant"), [("uvicorn", "asgi"), ("wsgi", "sync"), ("threads", "gthread")])
 def test_the_word_of_another_server_is_answered_with_the_class(name: str, meant: str) -> None:
-    with pytest.raises(ConfigError, match=f"'{name}' is not known: .*; did you mean '{meant}'\\?$"):
+    with pytest.raises(ConfigError, match=f"Unknown worker class '{name}': .*; did you mean '{meant}'\\?$"):
         registry.choose(name, 1)
 
 

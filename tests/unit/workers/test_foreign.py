@@ -88,13 +88,13 @@ def test_a_class_that_is_given_itself() -> None:
     ("named", "says"),
     [
         (Timed, "Timed' overrides handle_request.., which this server does not call: the hooks .* request_timeout"),
-        (Timed, "runs only with gunicorn installed: pip install gunicorn"),
-        (Own, "Own' is not one that this server can run: expected .* a run.. of its own"),
-        ("os.path", "is not one that this server can run"),
+        (Timed, "runs unchanged only with gunicorn installed: pip install gunicorn"),
+        (Own, "Unsupported worker class .*Own': expected .* its own run.."),
+        ("os.path", "Unsupported worker class"),
         ("no_such_module.Worker", "cannot be imported: ModuleNotFoundError"),
         ("tricorn.workers.sync.SynkWorker", "is not in its module; did you mean tricorn.workers.sync.SyncWorker"),
-        ("egg:no-such-distribution#it", "no distribution 'no-such-distribution' is installed"),
-        ("egg:pytest#it", "pytest has no entry point 'it'"),
+        ("egg:no-such-distribution#it", "the distribution 'no-such-distribution' is not installed"),
+        ("egg:pytest#it", "pytest has no gunicorn.workers entry point 'it'"),
     ],
 )
 def test_foreign_worker_class_is_refused(named: Any, says: str) -> None:
@@ -178,11 +178,11 @@ def test_what_uvicorn_is_not_told_stays() -> None:
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        ({"interface": "wsgi"}, "CONFIG_KWARGS of Mine: WSGI applications are served by another worker class"),
+        ({"interface": "wsgi"}, "CONFIG_KWARGS of Mine: this worker class does not support WSGI applications"),
         ({"interface": "asgi2"}, "Invalid value for interface .from CONFIG_KWARGS of Mine.: expected one of auto"),
         ({"loop": "trio"}, "Invalid value for asgi_loop: trio .from CONFIG_KWARGS of Mine"),
-        ({"fd": 3}, "'fd', which has no counterpart"),
-        ({"threads": 3}, "'threads', which has no counterpart"),
+        ({"fd": 3}, "'fd', which tricorn does not support"),
+        ({"threads": 3}, "'threads', which tricorn does not support"),
         ({"ssl_keyfile_password": "s"}, "CONFIG_KWARGS of Mine: ssl_keyfile_password: keys are not encrypted"),
         ({"lifespan": "maybe"}, "Invalid value for asgi_lifespan: maybe .from CONFIG_KWARGS of Mine"),
     ],

@@ -114,14 +114,14 @@ def test_without_an_arbiter_it_ends(guest: Callable[..., Arbiter], monkeypatch: 
 def test_probes_need_the_core() -> None:
     kind = hosted.host(Guest, why="serves by itself")
     config = resolve([read_arguments(["--admin-bind", "127.0.0.1:8001"])])
-    with pytest.raises(ConfigError, match=r"admin_bind .from --admin-bind.: probes .* Guest does without: serves by"):
+    with pytest.raises(ConfigError, match=r"admin_bind .from --admin-bind. needs .* Guest does not use: serves by"):
         kind.check_config(config, SimpleNamespace())  # type: ignore[arg-type]
 
 
 def test_so_does_tls() -> None:
     kind = hosted.host(Guest, why="serves by itself")
     config = resolve([read_arguments(["-b", "http://:80", "-b", "https://:443"])])
-    with pytest.raises(ConfigError, match=r"bind = .*https://:443 .from --bind. speaks TLS, .* Guest does without"):
+    with pytest.raises(ConfigError, match=r"bind = .*https://:443 .from --bind. uses TLS, .* Guest does not use"):
         kind.check_config(config, SimpleNamespace())  # type: ignore[arg-type]
 
 
@@ -158,7 +158,7 @@ class Config:
         assert made.request_timeout == 0, "what only this server has"
         with pytest.raises(AttributeError):
             _ = made.no_such_setting
-        with pytest.raises(ConfigError, match="does not take threads: seven"):
+        with pytest.raises(ConfigError, match="does not accept threads: seven"):
             originals.configuration(resolve([Layer({"threads": Raw(7, "conf.py")})]))
     finally:
         originals._kind.cache_clear()

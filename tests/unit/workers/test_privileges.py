@@ -80,8 +80,8 @@ class TestRoot:
         for function in privileges.check, privileges.drop:
             text = in_child(lambda f=function: complaint(lambda: f(NAMELESS, NAMELESS, initgroups=True)))  # type: ignore[misc]
             assert text == (
-                f"initgroups needs the name of a user, and uid {NAMELESS} has none: "
-                "add the user, or leave initgroups out."
+                f"initgroups requires a user with a name, but uid {NAMELESS} has none. Add the user, or remove "
+                "initgroups."
             )
 
     @pytest.mark.parametrize("function", [privileges.check, privileges.drop])
@@ -115,7 +115,7 @@ def test_chown_to_whom_it_belongs_needs_no_right(tmp_path: Path) -> None:
 def test_chown_says_why_not(tmp_path: Path) -> None:
     path = str(tmp_path / "missing")
     assert complaint(lambda: privileges.chown(path, 1, 2)) == (
-        f"{path!r} cannot be given to uid 1, gid 2: No such file or directory."
+        f"Cannot change the owner of {path!r} to uid 1, gid 2: No such file or directory."
     )
 
 

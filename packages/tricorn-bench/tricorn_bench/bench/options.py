@@ -23,7 +23,7 @@ examples:
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="tricorn bench",
-        description="Measures an application under several configurations and servers, in turns, and reports.",
+        description="Benchmark an application under several configurations and servers, in turns.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -40,79 +40,83 @@ def parser() -> argparse.ArgumentParser:
         metavar="SERVER,…",
         help=f"the same under other servers: {', '.join(name for name in SERVERS if name != 'tricorn')}",
     )
-    what.add_argument("--python", metavar="PATH", help="the interpreter that runs the servers (default: this one)")
-    what.add_argument("--port", type=int, help="where servers listen (default: a free one)")
-    what.add_argument("--host", default="127.0.0.1", help="the address of this machine that they listen on")
+    what.add_argument("--python", metavar="PATH", help="Python interpreter of the servers (default: this one)")
+    what.add_argument("--port", type=int, help="port of the servers (default: a free one)")
+    what.add_argument("--host", default="127.0.0.1", help="local address of the servers")
     request = made.add_argument_group("the request")
     add_request(request)
-    request.add_argument("--websocket", type=count, default=0, metavar="BYTES", help="messages that come back, instead")
+    request.add_argument(
+        "--websocket", type=count, default=0, metavar="BYTES", help="echo WebSocket messages of this size instead"
+    )
     request.add_argument("--deflate", action="store_true", help="permessage-deflate for --websocket")
     _add_load(made.add_argument_group("the load"))
     _add_tls(made.add_argument_group("TLS"))
     _add_locust(made.add_argument_group("the load, by locust (tricorn[locust])"))
     report = made.add_argument_group("the report")
-    report.add_argument("-o", "--output", metavar="DIR", help="JSON, Markdown, HTML and charts are written there")
+    report.add_argument("-o", "--output", metavar="DIR", help="write JSON, Markdown, HTML and charts to this directory")
     report.add_argument(
-        "--resume", action="store_true", help="keeps what DIR/result.json has, and measures what it lacks"
+        "--resume", action="store_true", help="keep the results in DIR/result.json, and measure what is missing"
     )
     report.add_argument(
-        "--compare", nargs=2, metavar=("A.json", "B.json"), help="ratios of two results; measures nothing"
+        "--compare", nargs=2, metavar=("A.json", "B.json"), help="compare two results, without measuring"
     )
-    report.add_argument("--report", metavar="A.json", help="writes the report of a result anew; measures nothing")
+    report.add_argument("--report", metavar="A.json", help="render the report of a result again, without measuring")
     report.add_argument(
         "--fail-if",
         action="append",
         default=[],
         metavar="CONDITION",
-        help="exit status 5 if it holds: 'p99 > 1.1x' (of the first configuration, or of A.json), 'errors > 0'",
+        help="exit with 5 if true: 'p99 > 1.1x' (relative to the first configuration, or A.json), 'errors > 0'",
     )
     return made
 
 
 def add_request(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--path", default="/", help="with its query (default: /)")
+    group.add_argument("--path", default="/", help="path with query (default: /)")
     group.add_argument("-m", "--method", default="GET")
     group.add_argument("-H", "--header", action="append", default=[], type=_field, metavar="'Name: value'")
     group.add_argument("-d", "--data", default="", help="the body")
     group.add_argument("--data-file", metavar="FILE", help="the body, from a file")
-    group.add_argument("--close", action="store_true", help="a connection for each request")
+    group.add_argument("--close", action="store_true", help="new connection for each request")
     group.add_argument("--timeout", type=positive, default=20.0, metavar="SECONDS", help="of one request (default: 20)")
 
 
 def _add_load(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("-c", "--connections", type=count, default=64, help="requests at once (default: 64)")
-    group.add_argument("--rate", type=positive, help="requests a second, whatever the server does (open model)")
-    group.add_argument("--seconds", "--duration", type=positive, help="of measured load in a round (default: 3)")
+    group.add_argument("-c", "--connections", type=count, default=64, help="concurrent requests (default: 64)")
+    group.add_argument("--rate", type=positive, help="requests per second (open loop)")
+    group.add_argument("--seconds", "--duration", type=positive, help="seconds of load per round (default: 3)")
     group.add_argument("--warmup", type=_positive_or_zero, default=1.0, metavar="SECONDS", help="(default: 1)")
     group.add_argument("--rounds", type=count, default=3, help="of all configurations (default: 3)")
     group.add_argument(
         "--budget",
         type=positive,
         metavar="SECONDS",
-        help="of all together: rounds get shorter, 1 s at least (preset classes without --seconds: 150)",
+        help="total time; shortens rounds to 1 s at least (preset classes without --seconds: 150)",
     )
     group.add_argument("--think", type=_range, default=(5.0, 15.0), metavar="LOW,HIGH", help="of users (default: 5,15)")
-    group.add_argument("--hatch", type=positive, default=10.0, metavar="SECONDS", help="in which all users come")
-    group.add_argument("--cores", metavar="0,2-3", help="where servers run (default: all but a quarter)")
-    group.add_argument("--load-cores", metavar="1", help="where the load generator runs (default: the other ones)")
+    group.add_argument("--hatch", type=positive, default=10.0, metavar="SECONDS", help="time in which all users start")
+    group.add_argument("--cores", metavar="0,2-3", help="CPUs of the servers (default: all but a quarter)")
+    group.add_argument("--load-cores", metavar="1", help="CPUs of the load generator (default: the others)")
     group.add_argument(
-        "--db", metavar="DSN", help="a PostgreSQL: its connections are counted meanwhile (needs psycopg)"
+        "--db", metavar="DSN", help="a PostgreSQL database whose connections are counted (requires psycopg)"
     )
 
 
 def _add_tls(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--tls", action="store_true", help="servers speak it, with a certificate made for the run")
+    group.add_argument("--tls", action="store_true", help="use TLS, with a temporary certificate")
     group.add_argument("--tls-key", choices=("ecdsa", "rsa"), default="ecdsa", help="of the certificate (ecdsa)")
-    group.add_argument("--full-handshakes", action="store_true", help="no connection resumes with a ticket")
+    group.add_argument("--full-handshakes", action="store_true", help="disable session resumption")
 
 
 def _add_locust(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--locustfile", metavar="FILE", help="its users make the load; --path is asked for before it")
+    group.add_argument(
+        "--locustfile", metavar="FILE", help="generate the load with these locust users; --path is requested first"
+    )
     group.add_argument("--users", type=count, metavar="N", help="of the locustfile (default: 10)")
-    group.add_argument("--hatch-rate", type=positive, metavar="N", help="users that come per second (default: all)")
+    group.add_argument("--hatch-rate", type=positive, metavar="N", help="users started per second (default: all)")
     group.add_argument("--locust-processes", type=count, metavar="N", help="(default: one for each of --load-cores)")
-    group.add_argument("--locust-master", metavar="HOST[:PORT]", help="locust's workers come there, of other machines")
-    group.add_argument("--expect-workers", type=count, metavar="N", help="of them, which are waited for")
+    group.add_argument("--locust-master", metavar="HOST[:PORT]", help="address for locust workers on other machines")
+    group.add_argument("--expect-workers", type=count, metavar="N", help="number of locust workers to wait for")
 
 
 def words(text: str) -> tuple[str, ...]:

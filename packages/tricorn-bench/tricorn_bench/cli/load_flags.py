@@ -77,7 +77,7 @@ def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tricorn load",
         usage=USAGE,
-        description="Sends requests to a server on this machine, and tells how it took them: hey's flags and report.",
+        description="Load-test a server on this machine and report latencies. Flags and report are those of hey.",
         formatter_class=_OneSpelling,
         allow_abbrev=False,
     )
@@ -93,11 +93,11 @@ def _hey_flags(group: argparse._ArgumentGroup) -> None:
     add = functools.partial(_add, group)
     add("n", _count, None, f"requests ({DEFAULT_REQUESTS})")
     add("c", _count, None, f"connections, each with one request at a time ({DEFAULT_CONNECTIONS})")
-    add("q", _rate, None, "most requests per second of each connection")
-    add("z", _of(durations.parse), None, "for how long, such as 10s or 3m; -n then has no meaning")
+    add("q", _rate, None, "rate limit per connection, requests per second")
+    add("z", _of(durations.parse), None, "duration, such as 10s or 3m; replaces -n")
     add("m", str, "GET", "method (GET)")
-    _add(group, "H", _field, [], "header field 'Name: value', as often as there are some", action="append")
-    add("t", _of(durations.parse), 20.0, "seconds for each request, 0 for no limit (20)")
+    _add(group, "H", _field, [], "header 'Name: value'; may be repeated", action="append")
+    add("t", _of(durations.parse), 20.0, "timeout per request in seconds, 0: none (20)")
     add("A", str, None, "Accept")
     add("d", str, None, "body")
     add("D", str, None, "body from a file")
@@ -107,37 +107,39 @@ def _hey_flags(group: argparse._ArgumentGroup) -> None:
     add("host", str, None, "Host")
     add("cpus", _count, 1, "threads (1)")
     for name, text in (
-        ("disable-compression", "ask for no compressed answers"),
-        ("disable-keepalive", "a connection for each request"),
+        ("disable-compression", "do not request compressed responses"),
+        ("disable-keepalive", "new connection for each request"),
         ("disable-redirects", "do not follow redirects"),
     ):
         _switch(group, name, text)
-    add("x", str, None, "HOST:PORT of a proxy, which is asked for the whole URL; redirects are answers then")
-    add("o", str, None, "csv: a line for each answered request instead of the report")
+    add("x", str, None, "proxy as HOST:PORT; redirects are not followed")
+    add("o", str, None, "csv: one line per response instead of the report")
     _switch(group, "h2", argparse.SUPPRESS)
 
 
 def _model_flags(group: argparse._ArgumentGroup) -> None:
     add = functools.partial(_add, group)
-    add("rate", _rate, None, "requests per second, whatever becomes of them; latency counts from when one was due")
-    _switch(group, "poisson", "random gaps between them instead of equal ones")
-    add("ramp", _of(durations.parse_ramp), None, "DURATION[:RATE],… the rate changes evenly, such as 30s:1000,1m:1000")
-    add("replay", str, None, "an access log: its requests at its times; combined format or tricorn's JSON; -: stdin")
-    add("replay-speed", _rate, 1.0, "so many times as fast (1)")
-    add("users", _count, None, "clients that think between an answer and their next request")
-    add("hatch-rate", _rate, None, "of which so many begin per second")
-    add("think", _of(durations.parse_range), None, "for how long they think, such as 5s-15s")
+    add("rate", _rate, None, "requests per second (open loop); latency counts from the scheduled time")
+    _switch(group, "poisson", "random intervals between requests instead of equal ones")
+    add(
+        "ramp", _of(durations.parse_ramp), None, "change the rate linearly: DURATION[:RATE],…, such as 30s:1000,1m:1000"
+    )
+    add("replay", str, None, "replay an access log at its own times; combined format or tricorn's JSON; -: stdin")
+    add("replay-speed", _rate, 1.0, "speed factor for --replay (1)")
+    add("users", _count, None, "number of users, each with a think time between requests")
+    add("hatch-rate", _rate, None, "users started per second")
+    add("think", _of(durations.parse_range), None, "think time of the users, such as 5s-15s")
 
 
 def _tls_flags(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("-k", "--insecure", action="store_true", help="any certificate of the server is taken")
+    group.add_argument("-k", "--insecure", action="store_true", help="do not verify the server's certificate")
     add = functools.partial(_add, group)
-    add("cacert", str, None, "authorities, or the server's own certificate, instead of the system's authorities; PEM")
-    add("cert", str, None, "a certificate of the client, for a server that asks; PEM")
-    add("key", str, None, "its key, unless it stands beside it")
-    add("tls-min", _version, "1.2", "the lowest version (1.2)")
-    add("tls-max", _version, "1.3", "the highest version (1.3)")
-    add("ciphers", _suites, (), "cipher suites that are offered, such as TLS_AES_128_GCM_SHA256; comma separated")
+    add("cacert", str, None, "trusted certificates instead of the system's (PEM)")
+    add("cert", str, None, "client certificate (PEM)")
+    add("key", str, None, "key of --cert, if in another file")
+    add("tls-min", _version, "1.2", "minimum version (1.2)")
+    add("tls-max", _version, "1.3", "maximum version (1.3)")
+    add("ciphers", _suites, (), "cipher suites to offer, comma-separated, such as TLS_AES_128_GCM_SHA256")
     _switch(group, "no-resume", "a full handshake for each connection; otherwise tickets of the server are used")
     _switch(group, "no-post-quantum", "X25519MLKEM768 is not offered for the exchange of keys")
 

@@ -90,7 +90,7 @@ def parser() -> argparse.ArgumentParser:
     how.add_argument("--seconds", type=options.positive, default=2.0, help="of load at a time (default: 2)")
     how.add_argument("--rounds", type=options.count, default=3, help="of the finalists, in turns (default: 3)")
     how.add_argument("--cores", metavar="0,2-3", help="where the server runs (default: all but a quarter)")
-    how.add_argument("--load-cores", metavar="1", help="where the load generator runs (default: the other ones)")
+    how.add_argument("--load-cores", metavar="1", help="CPUs of the load generator (default: the others)")
     how.add_argument("--db", metavar="DSN", help="a PostgreSQL: its connections are counted (needs psycopg)")
     how.add_argument("--locustfile", metavar="FILE", help="its users make the load (tricorn[locust])")
     how.add_argument("--python", metavar="PATH", help="the interpreter that runs the server (default: this one)")
@@ -359,7 +359,7 @@ def _observe(arguments: argparse.Namespace) -> int:
     print(
         f"{seen.application}: {seen.worker_class}, {seen.workers} workers, {seen.requests:,} requests in "
         f"{seen.seconds:,.0f} s. A request takes {seen.spent * 1e3:.3g} ms and costs {seen.cpu * 1e3:.3g} ms of "
-        f"processor time."
+        "processor time."
     )
     print("\n".join(sentences))
     print(f"Confidence: {seen.confidence} ({seen.requests:,} requests). Nothing was measured under load.")

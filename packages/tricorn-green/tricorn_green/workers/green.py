@@ -135,7 +135,7 @@ class GreenWorker(Worker):
             name = "doctor" if cfg.doctor == "heal" else "offload"
             raise ConfigError(
                 f"{name} (from {cfg.origin(name)}) needs green_drivers, which is off (from "
-                f"{cfg.origin('green_drivers')}): drivers are to be left as they are. Leave one of the two away."
+                f"{cfg.origin('green_drivers')}). Remove one of the two."
             )
         for title in cfg.cures:
             if title not in CURABLE:

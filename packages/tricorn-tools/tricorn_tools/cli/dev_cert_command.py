@@ -37,23 +37,23 @@ def main(words: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tricorn dev-cert",
-        description="Prints a certificate and its key (PEM) for localhost, 127.0.0.1, ::1 and the names given. It is "
-        "signed by itself, for development only: clients must be told to trust it.",
+        description="Print a self-signed certificate and its key (PEM) for localhost, 127.0.0.1, ::1 and the names "
+        "given. For development only: clients must be configured to trust it.",
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="more names or addresses")
-    parser.add_argument("-o", "--out", metavar="FILE", help="write to a file that only its owner may read")
-    parser.add_argument("--days", type=_days, default=30, metavar="DAYS", help="how long it is valid (30)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="further names or addresses")
+    parser.add_argument("-o", "--out", metavar="FILE", help="write to this file, readable only by its owner")
+    parser.add_argument("--days", type=_days, default=30, metavar="DAYS", help="validity in days (30)")
     return parser
 
 
 def _write(path: str, text: str) -> None:
     try:
         if os.path.exists(path):
-            raise ConfigError(f"{path} exists: remove it, or name another file.")
+            raise ConfigError(f"{path} exists. Remove it, or choose another file.")
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(text)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}.") from None
+        raise ConfigError(f"Cannot write {path}: {error.strerror}.") from None
 
 
 def _checked(name: str) -> str:

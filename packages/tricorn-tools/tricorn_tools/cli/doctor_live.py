@@ -96,26 +96,27 @@ def _routes(control: Control) -> dict[str, Any]:
 def parser() -> argparse.ArgumentParser:
     flags = argparse.ArgumentParser("tricorn doctor", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
     which = flags.add_mutually_exclusive_group()
-    which.add_argument(
-        "server", metavar="PID", nargs="?", type=values.pid, help="the server with this process (its arbiter)"
-    )
-    which.add_argument("--pidfile", metavar="FILE", help="the server that has written this file")
+    which.add_argument("server", metavar="PID", nargs="?", type=values.pid, help="pid of the server (its arbiter)")
+    which.add_argument("--pidfile", metavar="FILE", help="the server with this pidfile")
     which.add_argument("-s", "--socket", metavar="SOCKET", help=f"its control socket (${client.VARIABLE})")
     which.add_argument("-n", "--name", metavar="NAME", help="the server with this proc_name")
     flags.add_argument(
-        "--since", choices=("start", "minute"), default="start", help="what costs are summed up over (default: start)"
+        "--since",
+        choices=("start", "minute"),
+        default="start",
+        help="period for which costs are summed (default: start)",
     )
     how = flags.add_mutually_exclusive_group()
-    how.add_argument("--once", action="store_true", help="one report, and the end (the default)")
+    how.add_argument("--once", action="store_true", help="print one report and exit (default)")
     how.add_argument(
         "--watch",
         metavar="S",
         nargs="?",
         type=values.seconds(LOOK, MOST_DELAY),
         const=2.0,
-        help="a report each S seconds (2)",
+        help="print a report every S seconds (2)",
     )
-    flags.add_argument("--json", action="store_true", help="print a line of JSON for each report")
+    flags.add_argument("--json", action="store_true", help="print one line of JSON per report")
     return flags
 
 
@@ -141,6 +142,6 @@ def _read(pidfile: str) -> int:
     try:
         return values.pid(Path(pidfile).read_text("ascii").strip())
     except OSError as error:
-        raise NoServer(f"The pidfile {pidfile} cannot be read: {error.strerror}.") from None
+        raise NoServer(f"Cannot read the pidfile {pidfile}: {error.strerror}.") from None
     except (ValueError, argparse.ArgumentTypeError):
         raise NoServer(f"{pidfile} is no pidfile: a number was expected in it.") from None

@@ -48,9 +48,9 @@ def main(words: Sequence[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     flags = argparse.ArgumentParser("tricorn doctor", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
-    flags.add_argument("-p", "--pid", metavar="PID", type=values.pid, required=True, help="the process to look at")
-    flags.add_argument("--json", action="store_true", help="print all that was found, as JSON")
-    flags.add_argument("--native", action="store_true", help="show native stacks wholly, and threads without Python")
+    flags.add_argument("-p", "--pid", metavar="PID", type=values.pid, required=True, help="the process to examine")
+    flags.add_argument("--json", action="store_true", help="print the results as JSON")
+    flags.add_argument("--native", action="store_true", help="show full native stacks, and threads without Python")
     flags.add_argument(
         "--seconds",
         metavar="S",

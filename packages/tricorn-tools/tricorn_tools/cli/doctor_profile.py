@@ -71,19 +71,19 @@ def parser() -> argparse.ArgumentParser:
         "tricorn doctor profile", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False
     )
     flags.add_argument("-s", "--socket", metavar="SOCKET", help="the server's control socket")
-    flags.add_argument("-n", "--name", metavar="NAME", help="the server of this proc_name")
+    flags.add_argument("-n", "--name", metavar="NAME", help="the server with this proc_name")
     flags.add_argument(
         "--seconds",
         metavar="S",
         type=values.seconds(LEAST_SECONDS, MOST_SECONDS),
         default=10.0,
-        help="for how long (default: 10)",
+        help="duration (default: 10)",
     )
-    flags.add_argument("--rate", metavar="HZ", type=_rate, default=100, help="looks per second (default: 100)")
-    flags.add_argument("--worker", metavar="N", type=int, help="this worker only, by its slot (tricorn ctl workers)")
-    flags.add_argument("--route", metavar="R", help="this route only, as it is shown: 'GET /orders/{}'")
-    flags.add_argument("--format", choices=tuple(_FORMATS), default="text", help="what is written (default: text)")
-    flags.add_argument("-o", "--output", metavar="FILE", help="write it into this file")
+    flags.add_argument("--rate", metavar="HZ", type=_rate, default=100, help="samples per second (default: 100)")
+    flags.add_argument("--worker", metavar="N", type=int, help="only this worker, by slot (see tricorn ctl workers)")
+    flags.add_argument("--route", metavar="R", help="only this route, as shown: 'GET /orders/{}'")
+    flags.add_argument("--format", choices=tuple(_FORMATS), default="text", help="output format (default: text)")
+    flags.add_argument("-o", "--output", metavar="FILE", help="write to this file")
     return flags
 
 

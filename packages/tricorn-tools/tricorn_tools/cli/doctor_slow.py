@@ -61,11 +61,11 @@ def _write(path: Path, content: str) -> Path:
 def parser() -> argparse.ArgumentParser:
     flags = argparse.ArgumentParser("tricorn doctor slow", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
     flags.add_argument("-s", "--socket", metavar="SOCKET", help="the server's control socket")
-    flags.add_argument("-n", "--name", metavar="NAME", help="the server of this proc_name")
-    flags.add_argument("-t", "--timeout", metavar="S", type=float, default=5.0, help="seconds to wait (default: 5)")
-    flags.add_argument("--route", metavar="R", help="this route only, as it is shown: 'GET /orders/{}'")
-    flags.add_argument("--json", action="store_true", help="print all that was found, as JSON")
+    flags.add_argument("-n", "--name", metavar="NAME", help="the server with this proc_name")
+    flags.add_argument("-t", "--timeout", metavar="S", type=float, default=5.0, help="timeout in seconds (default: 5)")
+    flags.add_argument("--route", metavar="R", help="only this route, as shown: 'GET /orders/{}'")
+    flags.add_argument("--json", action="store_true", help="print the results as JSON")
     flags.add_argument("--speedscope", metavar="FILE", help="write a profile for https://www.speedscope.app")
     flags.add_argument("--collapsed", metavar="FILE", help="write collapsed stacks, for flamegraph.pl")
-    flags.add_argument("--html", metavar="FILE", help="write flame graphs as one page of HTML")
+    flags.add_argument("--html", metavar="FILE", help="write flame graphs to an HTML page")
     return flags

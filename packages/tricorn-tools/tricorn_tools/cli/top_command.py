@@ -64,14 +64,12 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("-s", "--socket", metavar="SOCKET", help="the control socket of the server")
     flags.add_argument("-n", "--name", metavar="NAME", help="the server with this proc_name")
     flags.add_argument(
-        "-d", "--delay", metavar="S", type=_seconds, default=1.0, help="seconds between two looks (default: 1)"
+        "-d", "--delay", metavar="S", type=_seconds, default=1.0, help="refresh interval in seconds (default: 1)"
     )
-    flags.add_argument("--once", action="store_true", help="print what happened within one interval, and end")
-    flags.add_argument("--json", action="store_true", help="print a line of JSON for each interval")
-    flags.add_argument(
-        "--routes", action="store_true", help="begin with the routes; a table and JSON have them with this only"
-    )
-    flags.add_argument("--read-only", action="store_true", help="no key changes anything")
+    flags.add_argument("--once", action="store_true", help="print one interval and exit")
+    flags.add_argument("--json", action="store_true", help="print one line of JSON per interval")
+    flags.add_argument("--routes", action="store_true", help="start with the routes; include them in tables and JSON")
+    flags.add_argument("--read-only", action="store_true", help="disable the keys that change the server")
     return flags
 
 

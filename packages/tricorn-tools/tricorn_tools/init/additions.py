@@ -49,7 +49,7 @@ def additions(kind: str, service: Service) -> Iterator[Addition]:
 
 def _refuse_descriptors(service: Service) -> None:
     if any(isinstance(address, FdAddress) for address in service.addresses):
-        raise ConfigError(f"A container has no descriptors of its own: {service.says('bind')}. Expected HOST:PORT.")
+        raise ConfigError(f"A container inherits no descriptors: {service.says('bind')}. Expected HOST:PORT.")
 
 
 def _bind(kind: str, service: Service) -> Addition:
@@ -73,5 +73,5 @@ def _refuse_command_line(service: Service, name: str, flags: tuple[str, ...], wa
     """A second address would stand beside the first one, and both want the port."""
     if service.config.origin(name) in flags:
         raise ConfigError(
-            f"Only the container itself reaches this address: {service.says(name)}. Give {flags[0]} {wanted}."
+            f"This address is reachable only inside the container: {service.says(name)}. Use {flags[0]} {wanted}."
         )

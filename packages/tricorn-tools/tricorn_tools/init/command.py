@@ -50,14 +50,14 @@ def _overview() -> str:
         (
             f"usage: {PROG} KIND [-o DIR [--force]] [OPTIONS] [APP_MODULE]",
             "",
-            "Prints files for what runs the server or stands in front of it, from the configuration that",
-            "`tricorn [OPTIONS] [APP_MODULE]` would have here. Nothing is written without -o.",
+            "Print files for the server's supervisor or proxy, from the configuration that",
+            "`tricorn [OPTIONS] [APP_MODULE]` would use here. Without -o nothing is written.",
             "",
             "kinds:",
             *rows,
             "",
-            f"`{PROG} KIND --help` lists what can be chosen besides. Exit status: 0 printed, 1 a setting that cannot",
-            "be used or a file that is there, 2 usage.",
+            f"`{PROG} KIND --help` lists further options. Exit status: 0 success, 1 an unsuitable setting",
+            "or an existing file, 2 usage error.",
         )
     )
 
@@ -70,9 +70,9 @@ def _parser(name: str, kind: Kind) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "-o", "--output", metavar="DIR", help="write the files into this directory; one that is there is kept"
+        "-o", "--output", metavar="DIR", help="write the files to this directory; existing files are kept"
     )
-    parser.add_argument("--force", action="store_true", help="with -o: replace files that are there")
+    parser.add_argument("--force", action="store_true", help="with -o: replace existing files")
     kind.options(parser)
     return parser
 
@@ -111,7 +111,7 @@ def _write(rendered: Rendered, directory: str, *, force: bool) -> None:
     paths = [os.path.join(directory, file.name) for file in rendered.files]
     there = [path for path in paths if os.path.lexists(path)]
     if there and not force:
-        raise ConfigError(f"Nothing was written: {', '.join(there)} is there. To replace it, give --force.")
+        raise ConfigError(f"Nothing written: {', '.join(there)} exists. Use --force to replace it.")
     try:
         os.makedirs(directory, exist_ok=True)
         for path, file in zip(paths, rendered.files, strict=True):
@@ -119,14 +119,14 @@ def _write(rendered: Rendered, directory: str, *, force: bool) -> None:
                 stream.write(file.text)
             print(path)
     except OSError as error:
-        raise ConfigError(f"The file {error.filename} cannot be written: {error.strerror}.") from None
+        raise ConfigError(f"Cannot write {error.filename}: {error.strerror}.") from None
 
 
 # The kinds
 
 
 def _systemd_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--socket", action="store_true", help="print a .socket unit, too")
+    parser.add_argument("--socket", action="store_true", help="also print a .socket unit")
     parser.add_argument(
         "--systemd-version",
         metavar="N",
@@ -180,9 +180,9 @@ def _compose(request: Request, _: argparse.Namespace) -> Rendered:
 
 def _kubernetes_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--image", metavar="IMAGE", default="", help="the image of the container")
-    parser.add_argument("--replicas", metavar="N", type=int, default=2, help="how many pods (default: 2)")
+    parser.add_argument("--replicas", metavar="N", type=int, default=2, help="number of pods (default: 2)")
     parser.add_argument(
-        "--pod-monitor", action="store_true", help="a PodMonitor of the Prometheus operator in place of annotations"
+        "--pod-monitor", action="store_true", help="a Prometheus operator PodMonitor instead of annotations"
     )
 
 
@@ -198,17 +198,17 @@ def _front_end_options(parser: argparse.ArgumentParser) -> None:
         "--public",
         metavar="ADDRESS",
         default="80",
-        help="a port or an address: where clients reach the proxy (default: 80)",
+        help="port or address of the proxy for clients (default: 80)",
     )
     parser.add_argument(
-        "--hosts", metavar="HOST,HOST", default="", help="the machines that run the server (default: this one)"
+        "--hosts", metavar="HOST,HOST", default="", help="machines that run the server (default: this one)"
     )
     parser.set_defaults(domain="_")
 
 
 def _nginx_options(parser: argparse.ArgumentParser) -> None:
     _front_end_options(parser)
-    parser.add_argument("--domain", metavar="NAME", default="_", help="the host that clients ask for (default: any)")
+    parser.add_argument("--domain", metavar="NAME", default="_", help="host name of the site (default: any)")
 
 
 def _front_end(

@@ -38,16 +38,16 @@ def upstream(service: Service) -> TcpAddress | UnixAddress:
     plain = service.in_the_clear
     if service.addresses and not plain:
         raise ConfigError(
-            f"A proxy speaks to the server in the clear, and every address speaks TLS: {service.says('bind')}. Give "
-            "one with http:// or http+unix: for it, as in -b http://127.0.0.1:8000."
+            f"The proxy connects by plain HTTP, but every address uses TLS: {service.says('bind')}. Add one with "
+            "http:// or http+unix:, as in -b http://127.0.0.1:8000."
         )
     if sockets := [address for address in service.sockets if address in plain]:
         return sockets[0]
     tcp = [address for address in service.tcp if address in plain]
     if not tcp:
         raise ConfigError(
-            f"A proxy needs an address to connect to: {service.says('bind')}. Expected HOST:PORT or unix:PATH; give "
-            "with -b the one on which the server will listen."
+            f"A proxy needs an address to connect to: {service.says('bind')}. Expected HOST:PORT or unix:PATH; set "
+            "the server's address with -b."
         )
     return local(tcp[0])
 
@@ -60,13 +60,13 @@ def upstreams(service: Service, choices: Choices) -> list[TcpAddress | UnixAddre
     reachable = [address for address in service.reachable if address in service.in_the_clear]
     if isinstance(one, UnixAddress) or not reachable:
         raise ConfigError(
-            f"--hosts needs an address that other machines reach: {service.says('bind')}. Expected 0.0.0.0:PORT; give "
-            "with -b the one on which the servers will listen."
+            f"--hosts needs an address that other machines reach: {service.says('bind')}. Expected 0.0.0.0:PORT; set "
+            "the servers' address with -b."
         )
     if service.admin and all(map(is_loopback, service.admin)):
         raise ConfigError(
             f"--hosts needs a readiness path that other machines reach: {service.says('admin_bind')}. Expected "
-            "0.0.0.0:PORT; give it with --admin-bind."
+            "0.0.0.0:PORT; set it with --admin-bind."
         )
     return [TcpAddress(host, reachable[0].port) for host in choices.hosts]
 
@@ -74,7 +74,7 @@ def upstreams(service: Service, choices: Choices) -> list[TcpAddress | UnixAddre
 def checked(text: str) -> str:
     """A word for a file of the proxy, which no quoting lets have a line end. Raises ConfigError."""
     if not text.isprintable():
-        raise ConfigError(f"The proxy's configuration cannot have the control characters in {text!r}.")
+        raise ConfigError(f"Control characters are not allowed in the proxy's configuration: {text!r}.")
     return text
 
 

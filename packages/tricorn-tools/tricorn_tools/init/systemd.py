@@ -32,8 +32,8 @@ def render(service: Service, choices: Choices) -> Rendered:
     refuse_daemon(service)
     if any(isinstance(address, FdAddress) for address in service.addresses):
         raise ConfigError(
-            f"A unit cannot bind to {service.says('bind')}: descriptors come from a .socket unit, which "
-            "`tricorn init systemd --socket` makes of addresses."
+            f"A unit cannot bind to {service.says('bind')}. For socket activation use addresses with `tricorn init "
+            "systemd --socket`."
         )
     files = [File(f"{service.name}.service", _service(service, choices))]
     if choices.socket:

@@ -224,7 +224,7 @@ def inherit(fds: Iterable[int]) -> list[Listener]:
         try:
             listener = listen_on(FdAddress(fd), socket.SOMAXCONN, 0)
         except OSError as error:
-            raise BindError(f"The inherited descriptor {fd} is no listening socket: {error.strerror}.") from None
+            raise BindError(f"The inherited descriptor {fd} is not a listening socket: {error.strerror}.") from None
         listener.shared = True
         listener.file = _file_of(listener.socket)
         listeners.append(listener)

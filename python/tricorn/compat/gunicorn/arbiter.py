@@ -56,10 +56,10 @@ class Arbiter(Server):
         theirs = _defined_by(type(self))
         if changed := sorted(theirs & _NOT_CALLED):
             raise ConfigError(
-                f"{type(self).__qualname__} changes what gunicorn's arbiter does ({', '.join(changed)}), which this "
-                "server does in its own way: it calls manage_workers() and handle_…() of such a class, and has "
-                "spawn_worker() and kill_worker(). Workers are replaced by max_requests, max_worker_lifetime and "
-                "max_worker_memory, and the hooks tell what happens."
+                f"{type(self).__qualname__} overrides methods of gunicorn's arbiter that tricorn does not call "
+                f"({', '.join(changed)}). It calls manage_workers() and handle_…(), and provides spawn_worker() and "
+                "kill_worker(). To replace workers use max_requests, max_worker_lifetime and max_worker_memory; for "
+                "events use the hooks."
             )
         self.is_managing = "manage_workers" in theirs
         status = programs.run(self._program, self)

@@ -271,7 +271,7 @@ class TestInherited:
 
     def test_what_is_no_socket_is_named(self) -> None:
         read_end, write_end = os.pipe()
-        with pytest.raises(BindError, match=f"The inherited descriptor {read_end} is no listening socket"):
+        with pytest.raises(BindError, match=f"The inherited descriptor {read_end} is not a listening socket"):
             sockets.inherit([read_end])
         os.close(read_end)
         os.close(write_end)

@@ -90,7 +90,7 @@ def test_only_its_owner_may_read_the_file(tmp_path: Path, capsys: pytest.Capture
     assert f"--certfile {file}" in said
     assert "localhost, 127.0.0.1, ::1, app.test" in said
     assert main(["dev-cert", "--out", str(file)]) == 1
-    assert f"{file} exists: remove it, or name another file." in capsys.readouterr().err
+    assert f"{file} exists. Remove it, or choose another file." in capsys.readouterr().err
 
 
 def test_without_a_file_it_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,7 +50,7 @@ def test_o_writes_the_files_and_keeps_what_is_there(
     (target / "shop.service").write_text("mine")
     (target / "shop.socket").unlink()
     _, complaint = printed(capsys, "systemd", "--socket", "-o", str(target), "shop:app", status=1)
-    assert f"Nothing was written: {target / 'shop.service'} is there. To replace it, give --force." in complaint
+    assert f"Nothing written: {target / 'shop.service'} exists. Use --force to replace it." in complaint
     assert [path.name for path in target.iterdir()] == ["shop.service"]
 
     printed(capsys, "systemd", "--socket", "--force", "-o", str(target), "shop:app")
@@ -62,7 +62,7 @@ def test_a_directory_that_cannot_be_written_is_named(
 ) -> None:
     (nothing_configured / "file").write_text("")
     _, complaint = printed(capsys, "nginx", "-o", "file/deploy", status=1)
-    assert "Error: The file file/deploy cannot be written: Not a directory." in complaint
+    assert "Error: Cannot write file/deploy: Not a directory." in complaint
 
 
 def test_init_usage(capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,7 +141,7 @@ def test_kubernetes_asks_at_an_admin_listener(capsys: pytest.CaptureFixture[str]
 @with_each("kind", ["docker", "compose", "kubernetes"])
 def test_an_address_of_the_command_line_is_not_contradicted(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     _, said = printed(capsys, kind, "-b", "127.0.0.1:9000", "shop:app", status=1)
-    assert "bind = 127.0.0.1:9000 (--bind). Give -b 0.0.0.0:9000." in said
+    assert "bind = 127.0.0.1:9000 (--bind). Use -b 0.0.0.0:9000." in said
 
 
 def test_an_address_of_a_file_is_outdone_and_said(nothing_configured: Path, capsys: pytest.CaptureFixture[str]) -> None:

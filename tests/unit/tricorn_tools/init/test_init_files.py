@@ -145,7 +145,7 @@ def test_a_socket_that_the_proxy_cannot_write_to_is_noted(kind: str, capsys: pyt
 
 def test_a_proxy_needs_an_address_in_the_clear(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "nginx", "shop:app", "-b", ":443", "--certfile", __file__]) == 1
-    assert "every address speaks TLS: bind = :443 (--bind). Give one with http://" in capsys.readouterr().err
+    assert "every address uses TLS: bind = :443 (--bind). Add one with http://" in capsys.readouterr().err
 
 
 def test_a_service_is_called_by_its_module_or_its_directory(
@@ -246,7 +246,7 @@ def test_a_line_end_in_a_value_is_refused_or_stays_in_its_comment(
 ) -> None:
     for words in (("-b", "unix:/run/a\nb"), ("--public", "80;\n    evil")):
         assert main(["init", kind, *words]) == 1
-        assert "control characters" in capsys.readouterr().err
+        assert "Control characters" in capsys.readouterr().err
     text = text_of(capsys, kind, "--forwarded-allow-ips", "10.0.0.1,\n10.0.0.2")
     assert "\n10.0.0.2" not in text
 

@@ -32,7 +32,7 @@ class Command(Runserver):  # type: ignore[misc]  # Django has no types
             "--noasgi",
             action="store_false",
             dest="use_asgi",
-            help="Serves WSGI_APPLICATION even if ASGI_APPLICATION is set.",
+            help="Serve WSGI_APPLICATION even if ASGI_APPLICATION is set.",
         )
         if apps.is_installed("django.contrib.staticfiles"):
             parser.add_argument(
