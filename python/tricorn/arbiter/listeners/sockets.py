@@ -295,7 +295,7 @@ def _open_patiently(address: Address, open_one: Callable[[], Listener], attempts
                 raise refused from None
             if attempt == 1:
                 listener = refused.holder or "another process"
-                log.warning(f"Address {address} in use by {listener}; retrying for {attempts - 1} seconds.")
+                log.warning(f"Waiting for {address}, held by {listener}; retrying for {attempts - 1} seconds.")
         time.sleep(1)
         attempt += 1
 

@@ -78,7 +78,7 @@ class TestReserved:
             port = other.getsockname()[1]
             with pytest.raises(BindError, match="Cannot listen on"):
                 reserve([f"127.0.0.1:{port}"], log)
-        assert [line.partition(" in use")[0] for line in log] == [f"Address 127.0.0.1:{port}"]
+        assert [line.partition(",")[0] for line in log] == [f"Waiting for 127.0.0.1:{port}"]
 
     def test_nothing_is_left_behind_when_one_of_several_fails(self, log: Log, tmp_path: Path) -> None:
         before = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0

@@ -64,7 +64,7 @@ class TestTcp:
         assert remedy.endswith("or bind another address (--bind).")
         assert holder is None or f"kill {holder.pid}" in remedy
         who = holder or "another process"
-        assert log == [f"Address 127.0.0.1:{port} in use by {who}; retrying for 4 seconds."]
+        assert log == [f"Waiting for 127.0.0.1:{port}, held by {who}; retrying for 4 seconds."]
 
     def test_a_reload_does_not_wait_for_a_port(self, log: Log, opened: list[Listener]) -> None:
         opened += sockets.listen(["127.0.0.1:0"], backlog=5, umask=0, log=log)
