@@ -80,6 +80,7 @@ CARRIED: dict[str, tuple[str, ...]] = {
     "workers/base.py:Worker._let_stand_in": ("workers/base.py:_start_application",),
     "workers/base.py:Worker._run_core": (),  # the core's, below
     "workers/base.py:Worker.notice": (),
+    "workers/boot_failure.py:check_module": (),  # as `write`, before the fork
     "workers/boot_failure.py:write": ("workers/boot_failure.py:sentence",),
     "workers/aiohttp.py:AiohttpWorker._set_up": (),  # aiohttp's own words
     "tricorn_green/workers/green.py:GreenWorker._refused": ("tricorn_green/database.py:sentence",),

@@ -114,6 +114,7 @@ def test_a_module_that_is_not_there_is_one_sentence() -> None:
     assert done.returncode == 3
     assert "Traceback" not in done.stderr
     (line,) = re.findall("Could not import 'nowhere.wsgi:application'.*", done.stderr)
+    assert len(re.findall(r"^(?:\[|Error:)", done.stderr, re.MULTILINE)) == 2, "tried before a worker is forked"
     assert f"no module named 'nowhere' in {APPS}," in line
 
 

@@ -34,6 +34,7 @@ from tricorn.arbiter.process_table import ProcessTable
 from tricorn.arbiter.systemd import Notifier, Watchdog
 from tricorn.arbiter.upgrade import Upgrade
 from tricorn.config.load import Loaded, Sources
+from tricorn.config.registry import BY_NAME
 from tricorn.errors import TricornError
 from tricorn.gateway.wsgi import SERVER_SOFTWARE
 from tricorn.log import bounded
@@ -41,7 +42,8 @@ from tricorn.metrics import application
 from tricorn.tls.tickets import Tickets
 from tricorn.unpatched import os, time
 from tricorn.version import __version__
-from tricorn.workers import core_options, ending, native, registry, title, watch
+from tricorn.workers import boot_failure, core_options, ending, native, registry, title, watch
+from tricorn.workers.application import Application
 
 SUCCESSOR_SUFFIX = ".2"
 """gunicorn's: of the pidfile while the server that is being replaced still lives."""
@@ -99,6 +101,7 @@ def run(sources: Sources, loaded: Loaded, make_application: MakeApplication, ser
 
     try:
         hooks.must(generation.config, generation.log, "on_starting", server)
+        _find_application(generation)
         _open(generation, server, generations, [] if handed_over is None else handed_over.listeners)
         private = [wakeup.reader, wakeup.writer]
         processes = ProcessTable(server, SIGNALS, private, SharedChannel(open_channel()), release, app_metrics)
@@ -149,6 +152,19 @@ def _warn(generation: Generation, warnings: Iterable[str]) -> None:
         log.warning("%s", complaint)
     if config.preload_app and config.reload:
         log.warning("preload_app loads the code only once, so reload has no effect. Use one of the two.")
+
+
+def _find_application(generation: Generation) -> None:
+    """Raises BootError if the application's module does not exist, before anything listens.
+
+    Without effect if other code may still change where modules are found: a hook, or a worker class of the user's.
+    """
+    config = generation.config
+    hooked = any(getattr(config, name) is not BY_NAME[name].default for name in ("when_ready", "pre_fork", "post_fork"))
+    if type(generation.app) is not Application or hooked or registry.is_foreign(config.worker_class):
+        return
+    if config.workers and not config.reload and not config.paste:
+        boot_failure.check_module(generation.app.app_uri)
 
 
 def _open(generation: Generation, server: Server, generations: Generations, inherited: list[int]) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import traceback
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from tricorn.errors import AppImportError, TricornError, of_the_application, shown
+from tricorn.errors import AppImportError, BootError, TricornError, of_the_application, shown
 from tricorn.gateway.last_words import last_words
 from tricorn.spelling import near
 from tricorn.unpatched import os
@@ -44,6 +45,19 @@ def sentence(error: BaseException, uri: str) -> str:
             return NO_MODULE % (uri, missing, os.getcwd()) + _command(uri)
         case _:
             return ""
+
+
+def check_module(uri: str) -> None:
+    """Raises BootError if the top-level package of the application does not exist. Imports nothing."""
+    name = uri.partition(":")[0].partition(".")[0]
+    if not name.isidentifier() or uri.partition(":")[0].endswith(".py"):
+        return
+    try:
+        is_missing = find_spec(name) is None
+    except (ImportError, ValueError):  # a finder failed, or sys.modules has no spec: the import says more
+        return
+    if is_missing:
+        raise BootError(sentence(ModuleNotFoundError(f"No module named {name!r}", name=name), uri))
 
 
 def _command(uri: str) -> str:
