@@ -67,7 +67,7 @@ HOOKS = (
     ("on_reload", "arbiter", "HUP: the new configuration is in force; new workers are not forked yet"),
     ("worker_int", "worker", "INT or QUIT came"),
     ("worker_abort", "worker", "ABRT came: the worker hangs, and is about to end"),
-    ("worker_exit", "worker", "the worker is about to end by itself"),
+    ("worker_exit", "worker", "the worker is about to exit normally"),
     ("child_exit", "arbiter", "a worker has ended"),
     ("pre_exec", "child", "USR2: before the successor's program is executed"),
     ("on_exit", "arbiter", "the server is about to end"),
@@ -88,7 +88,7 @@ SIGNALS = (
 )
 
 STATUSES = {
-    ExitCode.OK: "The server was told to stop, and did.",
+    ExitCode.OK: "The server shut down as requested.",
     ExitCode.CONFIG: "A setting, an address, a path or a pidfile cannot be used.",
     ExitCode.USAGE: "A flag does not exist, or its value has the wrong form.",
     ExitCode.WORKER_BOOT: "No worker could boot: the application failed while it was loaded, or took longer "
@@ -186,7 +186,7 @@ def environment() -> str:
         for setting in SETTINGS
     )
     others = (
-        ("TRICORN_CMD_ARGS, GUNICORN_CMD_ARGS", "flags, as on the command line; the first is stronger"),
+        ("TRICORN_CMD_ARGS, GUNICORN_CMD_ARGS", "flags, as on the command line; the first takes precedence"),
         ("UVICORN_…, GRANIAN_…", "[flags of these servers](../migrate/flags.md#variables)"),
         ("TRICORN_WORKER", "set in a worker: the number of its slot, from 1 on"),
         (
@@ -198,9 +198,9 @@ def environment() -> str:
     )
     return _page(
         "Environment variables",
-        "Each setting has a variable: its name in capitals behind `TRICORN_`. Where a second name is given, platforms\n"
-        "set that one, and it is weaker than everything else. [What is stronger than what](settings.md). An empty\n"
-        "variable counts as not set. `tricorn --print-config` shows where each value comes from.\n",
+        "Each setting has a variable: `TRICORN_` and the setting's name in capitals. A second name is one that\n"
+        "platforms set; every other source takes precedence over it ([the order](settings.md)). Empty variables are ignored.\n"
+        "`tricorn --print-config` shows the origin of each value.\n",
         "## Other variables\n",
         _table(
             "| Variable | |",
@@ -230,8 +230,8 @@ def hooks() -> str:
         _table("| | Hook | Process | Moment |", rows),
         "An exception in a hook of the arbiter before a worker has served ends the start with status 1 or 3. "
         "Later it is\n"
-        "logged, and the service goes on.\n",
-        "## What a hook is given\n",
+        "logged, and the server keeps running.\n",
+        "## Arguments of hooks\n",
         "`server` is the arbiter:\n",
         _table(
             "| Attribute | |",
@@ -289,7 +289,7 @@ def exit_statuses() -> str:
         _table("| Status | Name | Meaning |", rows),
         "130 is a start that Ctrl-C ended before the server listened to signals. `tricorn ctl` has\n"
         "[statuses of its own](../diagnose/ctl.md#words). A worker that crashed has a status in the log, and the "
-        "server goes on.\n",
+        "server keeps running.\n",
     )
 
 

@@ -35,7 +35,7 @@ class Admin(Section):
         core=True,
         own=True,
         help="Path on the admin listener that answers 200 when the server is ready for requests, 503 otherwise.",
-        doc="The server is ready as soon as one worker is, and no longer ready once it is told to shut down.",
+        doc="The server is ready as soon as one worker is, and no longer ready once it begins to shut down.",
     )
 
     metrics_path = Setting(

@@ -30,68 +30,67 @@ def _hook(
 class Hooks(Section):
     SECTION = "Server Hooks"
 
-    on_starting = _hook("server", "Before the server listens: the first hook, in the arbiter.")
+    on_starting = _hook("server", "In the arbiter, before the server listens. The first hook.")
 
     on_reload = _hook(
         "server",
-        "In the arbiter on HUP, when the new configuration is in force and no new worker is started.",
+        "In the arbiter on HUP, after the new configuration is loaded and before new workers start.",
     )
 
-    when_ready = _hook("server", "When the server listens, before the first worker is started.")
+    when_ready = _hook("server", "When the server is listening, before the first worker starts.")
 
     pre_fork = _hook(
         "server, worker",
         "In the arbiter, before each fork of a worker.",
-        "An exception ends the start or the reload; once workers have served, the worker is forked all the same. The "
-        "worker's number is worker.slot.",
+        "An exception stops the start or the reload; later, the worker is forked anyway. worker.slot is its number.",
     )
 
     post_fork = _hook(
         "server, worker",
-        "In a new worker, as the first thing after its fork.",
-        "Before it changes its user and before it loads the application.",
+        "In a new worker, immediately after its fork.",
+        "Runs before the worker changes its user and loads the application.",
     )
 
     post_worker_init = _hook(
         "worker",
-        "In a worker, when it has loaded the application.",
+        "In a worker, after loading the application.",
     )
 
-    worker_int = _hook("worker", "In a worker that got SIGINT or SIGQUIT, before it stops.")
+    worker_int = _hook("worker", "In a worker that received SIGINT or SIGQUIT, before it exits.")
 
     worker_abort = _hook(
         "worker",
-        "In a worker that got SIGABRT.",
-        "The arbiter sends it to a worker that `timeout` is over for.",
+        "In a worker that received SIGABRT.",
+        "The arbiter sends it to workers that exceed `timeout`.",
     )
 
     pre_exec = _hook(
         "server",
-        "In the child that becomes the next server (USR2), before it executes the program.",
+        "In the child process that becomes the successor (USR2), before it executes the program.",
     )
 
     pre_request = _hook(
         "worker, req",
-        "In the worker, before a request is handed to the application.",
+        "In the worker, before a request is passed to the application.",
         default=_log_request,
         shown="logs method and path at debug level",
     )
 
     post_request = _hook(
         "worker, req, environ, resp",
-        "In the worker, after a request was answered.",
-        "A function of the first three or two is taken as well.",
+        "In the worker, after a request is completed.",
+        "A function with only the first two or three arguments is accepted too.",
         fewest=2,
     )
 
-    child_exit = _hook("server, worker", "In the arbiter, when a worker has ended.")
+    child_exit = _hook("server, worker", "In the arbiter, after a worker has exited.")
 
-    worker_exit = _hook("server, worker", "In a worker, as the last thing before it ends.")
+    worker_exit = _hook("server, worker", "In a worker, immediately before it exits.")
 
     nworkers_changed = _hook(
         "server, new_value, old_value",
-        "In the arbiter, when another number of workers is wanted.",
-        "The first time `old_value` is None.",
+        "In the arbiter, when the configured number of workers changes.",
+        "At the first call `old_value` is None.",
     )
 
-    on_exit = _hook("server", "In the arbiter, as the last thing before it ends.")
+    on_exit = _hook("server", "In the arbiter, immediately before it exits.")

@@ -93,7 +93,6 @@ class Logging(Section):
         kind=Boolean(),
         default=False,
         help="Redirect the application's stdout and stderr to the error log.",
-        doc="What the application prints then stands in the error log.",
     )
 
     logger_class = Setting(

@@ -206,21 +206,19 @@ class Leniency(Section):
     )
 
     permit_obsolete_folding = _leniency(
-        "permit_obsolete_folding", "Accept header fields that go on in the next line (obs-fold of RFC 9112)."
+        "permit_obsolete_folding", "Accept headers that continue on the next line (obs-fold of RFC 9112)."
     )
 
-    strip_header_spaces = _leniency(
-        "strip_header_spaces", "Accept spaces between the name of a header field and its colon."
-    )
+    strip_header_spaces = _leniency("strip_header_spaces", "Accept spaces between a header name and its colon.")
 
     permit_unconventional_http_method = _leniency(
         "permit_unconventional_http_method",
-        "Accept methods with lower-case letters or `#`, and of fewer than 3 or more than 20 characters.",
+        "Accept methods with lower-case letters or `#`, or with fewer than 3 or more than 20 characters.",
     )
 
     permit_unconventional_http_version = _leniency(
         "permit_unconventional_http_version",
-        "Accept versions other than HTTP/1.0 and HTTP/1.1 as if they were one of these.",
+        "Treat other HTTP versions as HTTP/1.0 or HTTP/1.1.",
     )
 
-    casefold_http_method = _leniency("casefold_http_method", "Make methods upper case: `get` is GET.")
+    casefold_http_method = _leniency("casefold_http_method", "Convert methods to upper case: `get` becomes GET.")
