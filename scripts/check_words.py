@@ -16,8 +16,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 WORDS = ROOT / "scripts/words.txt"
 LEFT = ROOT / "scripts/words-left.txt"
-PAGES = ("README.md", "docs/**/*.md", "scripts/log-line-notes.txt")
-NOT_FOR_USERS = ("docs/internals", "docs/ARCHITECTURE.md", "docs/ATTACKS.md")
+PAGES = ("README.md", "docs/**/*.md", "docs/reference/log-line-notes.txt")
+NOT_FOR_USERS = ("docs/internals", "docs/how-it-works/attacks.md")
 
 HEADER = "Pages that still have turns of scripts/words.txt, and how many. Numbers only become smaller.\n\n"
 CODE = re.compile(r"`[^`]*`")

@@ -199,7 +199,8 @@ def environment() -> str:
     return _page(
         "Environment variables",
         "Each setting has a variable: `TRICORN_` and the setting's name in capitals. A second name is one that\n"
-        "platforms set; every other source takes precedence over it ([the order](settings.md)). Empty variables are ignored.\n"
+        "platforms set; all other sources take precedence over it ([the order](settings.md)). Empty variables are\n"
+        "ignored. "
         "`tricorn --print-config` shows the origin of each value.\n",
         "## Other variables\n",
         _table(

@@ -39,8 +39,8 @@ class EventLoops(Section):
         "received the event, or that calls receive() again after it. A handler that has not begun its response runs "
         "to completion, as do clean-up and background tasks. If you set this, every task with an incomplete response "
         "is cancelled, as in gunicorn. Under `tornado` and `aiohttp` it is the time that a client which closed only "
-        "its sending side may wait for the response. A reader of an event stream (`text/event-stream`) that closes "
-        "its sending side is gone: its task ends at once, unless you set this.",
+        "its sending side may wait for the response. When the reader of an event stream (`text/event-stream`) closes "
+        "its sending side, the task ends at once, unless you set this.",
     )
 
     asgi_pathsend = Setting(

@@ -107,10 +107,10 @@ class SlowClients(Section):
         own=True,
         part_of=share("disk_budget", 4, 5),
         help="Bytes of disk space for all request bodies of all workers; 0: unlimited.",
-        doc="A body that alone is larger is refused with 413, one for which there is no room now with 503 and "
-        "`Retry-After`. Bodies count until their requests are answered. The directory (`tmp_upload_dir`) is the same "
-        "for all workers, and so is the limit; it may be exceeded by 256 KiB for each of them. Event-loop workers "
-        "keep no bodies on disk.",
+        doc="A single body larger than this gets 413. If there is no space left at the moment, a body gets 503 and "
+        "`Retry-After`. Bodies count until their requests are completed. The directory (`tmp_upload_dir`) and the "
+        "limit are shared by all workers; each may exceed the limit by 256 KiB. Event loop workers keep no bodies on "
+        "disk.",
     )
 
     request_buffering = Setting(
