@@ -225,12 +225,12 @@ mod tests {
         let lines = warnings.take_shortage(config::TELL).map(|shortage| shortage.lines(&held)).unwrap_or_default();
         let parts = [
             "4 connections are open; 2",
-            "of at most 9; 2 more",
+            "of at most 9 are open; 2 more",
             "1 connections",
             "100 bytes",
             "200 bytes",
             "60 s (write_timeout): 1",
-            "watched",
+            "watch a listener",
         ];
         assert_eq!(lines.len(), parts.len());
         assert!(lines.iter().zip(parts).all(|(line, part)| line.contains(part)), "{lines:#?}");

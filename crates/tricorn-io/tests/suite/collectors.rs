@@ -156,7 +156,7 @@ fn a_syslog_that_is_away_costs_no_line_until_memory_for_them_is_full() {
             relay.due_in(clock::now()).is_none()
         });
         assert!(reader.join().expect("a reader").iter().all(|byte| *byte == b'x'));
-        assert_eq!(told.as_deref(), Some("syslog is reached again; 2 messages were lost"));
+        assert_eq!(told.as_deref(), Some("Connected to syslog again; 2 messages were lost"));
     });
 }
 
