@@ -489,7 +489,7 @@ fn a_disk_that_hangs_holds_the_end_for_a_while_only_and_the_losses_are_told() {
     let told = server.engine.close().expect("a last word");
     let took = begin.elapsed();
     assert!((Duration::from_secs(4)..Duration::from_secs(8)).contains(&took), "{took:?}");
-    assert!(told.contains("10 lines are lost"), "{told}");
+    assert!(told.contains("10 lines were lost"), "{told}");
     assert_eq!(server.get(Word::LogLost), LINES as u64);
     drop(disk.mend()); // the thread leaves
 }
