@@ -260,4 +260,4 @@ def test_a_worker_whose_disk_hangs_leaves_in_time_and_tells_what_is_lost(tmp_pat
             assert server.get("/hello").status == 200
         server.signal(signal.SIGTERM)
         assert server.wait_exit() == 0, server.log.text
-        server.log.wait("could not be written before the worker ended: 3 lines are lost")
+        server.log.wait("The worker exited before the access log was written: 3 lines were lost")
