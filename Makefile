@@ -133,6 +133,13 @@ docs: $(VENV)/.made ## Builds the documentation site into dist/docs (10 s of CPU
 	  $(MAKE) $(DOCS)/.setup && $(BIN)/python scripts/build_site.py $(DOCS)/bin/sphinx-build; \
 	else echo "   not built: Sphinx 9 wants Python 3.11 or newer"; fi
 
+.PHONY: docs-output docs-pictures
+docs-output: $(VENV)/.setup ## Runs the commands of the pages, and writes their output in place of lines with …
+	@TRICORN_DOCS_OUTPUT=update $(BIN)/python -m pytest -q tests/docs/test_pages.py
+
+docs-pictures: $(VENV)/.setup ## Draws the pictures of README.md from a running server and the newest measurements
+	@$(BIN)/python scripts/render_pictures.py
+
 $(DOCS)/.setup: requirements/docs.txt | $(VENV)/.made
 	@$(BIN)/python -m venv $(DOCS)
 	@$(DOCS)/bin/python -m pip install --quiet -r requirements/docs.txt

@@ -33,6 +33,8 @@ BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"^(?:#|//|;) ([\w./-]+\.\w+)$")
 PORTS = ("8000", "8001", "9000")
 """Those that pages use; a run has free ones in their place."""
+FOLDER = "/srv/shop"
+"""The directory of the reader in the output of pages; a run has one of its own in its place."""
 
 
 class File(NamedTuple):
@@ -119,6 +121,9 @@ def _terminal(lines: list[str]) -> Iterator[Step]:
 class Run:
     """A context manager: a directory in which the steps of a page are made; afterwards nothing runs any more."""
 
+    def __init__(self, *, log_format: str = "pretty") -> None:
+        self._log_format = log_format
+
     def __enter__(self) -> Self:
         self.directory = Path(tempfile.mkdtemp(prefix="tricorn-page-"))
         self.directory.chmod(0o755)  # for the user as which nginx's workers run
@@ -127,6 +132,7 @@ class Run:
         self.log: Lines | None = None
         self._seen = 0
         self._is_shown = True
+        self.shown: list[tuple[str, str]] = []
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -172,7 +178,18 @@ class Run:
             self._seen, self._is_shown = len(self.log.lines), False
 
     def _here(self, text: str) -> str:
+        text = text.replace(FOLDER, str(self.directory))
         return re.sub(rf"\b({'|'.join(PORTS)})\b", lambda port: self._ports[port[1]], text)
+
+    def _keep(self, line: str, real: str) -> None:
+        """Notes what came for a line of the page, as the page would show it."""
+        real = real.rstrip().replace(str(self.directory), FOLDER)
+        for port, here in self._ports.items():
+            real = re.sub(rf"\b{here}\b", port, real)
+        clock = re.match(r"\d\d:\d\d:\d\d ", line)
+        if clock:
+            real = clock[0] + real[clock.end() :]
+        self.shown.append((line, real))
 
     @property
     def _environment(self) -> dict[str, str]:
@@ -181,6 +198,7 @@ class Run:
             "PATH": f"{Path(sys.executable).parent}:{kept.get('PATH', '')}",
             "TRICORN_CONTROL_SOCKET": str(self.directory / ".control"),
             "UVICORN_PORT": self._ports["8000"],  # weaker than all that a page says
+            "TRICORN_LOG_FORMAT": self._log_format,
             "PYTHONDONTWRITEBYTECODE": "1",
         }
 
@@ -208,10 +226,11 @@ class Run:
                 continue
             pattern = as_pattern(self._here(line))
 
-            def came(pattern: re.Pattern[str] = pattern) -> bool:
+            def came(pattern: re.Pattern[str] = pattern, line: str = line) -> bool:
                 while self._seen < len(log.lines):
                     self._seen += 1
                     if pattern.search(log.lines[self._seen - 1]):
+                        self._keep(line, log.lines[self._seen - 1])
                         return True
                 return False
 
@@ -244,6 +263,7 @@ class Run:
             pattern = as_pattern(self._here(line))
             place = next((number for number, each in enumerate(rest) if pattern.search(each)), None)
             assert place is not None, f"{problem}does not show {line!r}\n{log}"
+            self._keep(line, rest[place])
             rest = rest[place + 1 :]
 
     def _end(self, how: signal.Signals) -> None:
@@ -261,28 +281,50 @@ class Run:
             server.wait()
 
 
-STAMP = r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}\]"
-VARIES = (
-    (STAMP, STAMP),
-    (r"\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}", r"\\d\\d/\\w{3}/\\d{4}:\\d\\d:\\d\\d:\\d\\d [+-]\\d{4}"),
-    (r"\[\d+\]", r"\\[\\d+\\]"),
-    (r"pid: ?\d+", r"pid: ?\\d+"),
-    (r"\(\d+\)$", r"\\(\\d+\\)"),
-    (r"\b\d+\.\d+ s\b", r"\\d+\\.\\d+ s"),
-)
-"""What differs from run to run, and what it may be instead: times, process ids, durations."""
+REQUESTS = r" Other requests at that time: \d+ \(\d+\.\d+ request-seconds\)\."
+VARIES = {
+    r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}\]": None,
+    r"\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}": None,
+    r"\d\d:\d\d:\d\d": None,
+    r"\[\d+\]": None,
+    r"pid: ?\d+": None,
+    r"\(\d+\)$": None,
+    REQUESTS: f"(?:{REQUESTS})?",
+    r"for (?:another )?\d+ ms": None,
+    r"\b\d+(?:\.\d+)? (?:s|ms|%|MiB|seconds)(?!\w)": None,
+    r"curl/[\d.]+": None,
+    r"(?<![\d.])\d+\.\d+\.\d+(?![\d.])": None,
+}
+"""Parts of a line that differ from run to run (times, process ids, sizes, versions), and what may come instead if that
+is not the same shape."""
+
+
+FIGURES = r"\d[\d.@]*"
+"""Numbers in rows of tables (`tricorn ctl`) and in `name=number`: any others may come instead."""
 
 
 def as_pattern(line: str) -> re.Pattern[str]:
-    """What matches a line of output."""
-    parts = re.split("(" + "|".join(f"(?:{shown})" for shown, _ in VARIES) + "|…)", line)
-    return re.compile("".join(map(_part, parts)) + "$" if not line.endswith("…") else "".join(map(_part, parts)))
+    """Returns the pattern of a line of output. `…` in it stands for any text."""
+    is_row = re.search(r"\S  +\S.*\S  +\S|\w=\d", line) is not None and not re.match(r"\d\d:\d\d:\d\d ", line)
+    varies = {**VARIES, FIGURES: None, " +": None} if is_row else VARIES
+    parts: list[str] = []
+    end = 0
+    for part in re.finditer("|".join(varies), line):
+        shape = next(other or each for each, other in varies.items() if re.fullmatch(each, part[0]))
+        parts += [re.escape(line[end : part.start()]), shape]
+        end = part.end()
+    parts.append(re.escape(line[end:]))
+    return re.compile("".join(parts).replace(re.escape("…"), ".*") + ("" if line.endswith("…") else r"\s*$"))
 
 
-def _part(text: str) -> str:
-    if text == "…":
-        return ".*"
-    for shown, instead in VARIES:
-        if re.fullmatch(shown, text):
-            return instead.replace("\\\\", "\\") if instead != STAMP else STAMP
-    return re.escape(text)
+def updated(text: str, shown: list[tuple[str, str]]) -> str:
+    """Returns a page with real output in place of lines with `…`. `shown` pairs its lines with those that came."""
+    position = 0
+    for line, real in shown:
+        found = re.compile(rf"^( *){re.escape(line)}$", re.MULTILINE).search(text, position)
+        if found is None:
+            continue
+        new = found[1] + real if "…" in line else found[0]
+        text = text[: found.start()] + new + text[found.end() :]
+        position = found.start() + len(new)
+    return text
