@@ -134,7 +134,13 @@ def found(page: Page, queries: list[str], most: int) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("words", "target"),
     [
+        ("502", "get-started/faq"),
         ("502", "deploying/nginx"),
+        ("upload too large", "get-started/faq"),
+        ("zero downtime", "get-started/faq"),
+        ("reload", "get-started/faq"),
+        ("fastapi dev", "migrate/from-uvicorn"),
+        ("heroku", "deploying/cloud"),
         ("503", "diagnose/why-503"),
         ("431", "diagnose/why-431"),
         ("behind nginx", "guides/behind-nginx"),
@@ -147,6 +153,10 @@ def found(page: Page, queries: list[str], most: int) -> dict[str, list[str]]:
 )
 def test_the_first_three_answer_what_people_type(search_page: Page, words: str, target: str) -> None:
     assert target in found(search_page, [words], 3)[words]
+
+
+def test_worker_timeout_is_explained_on_the_first_page_of_results(search_page: Page) -> None:
+    assert "get-started/faq" in found(search_page, ["worker timeout"], 5)["worker timeout"]
 
 
 def test_the_search_finds_every_setting(search_page: Page) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness.pages import Command, File, Interrupt, Run, Shown, Step, as_pattern, pages, steps
+from tests.harness.pages import Command, File, Interrupt, Run, Shown, Step, as_pattern, pages, steps, updated
 
 PAGE = """\
 ```python
@@ -59,6 +59,13 @@ def test_steps_of_a_page_come_in_its_order() -> None:
         ("one", "one more", False),
         ("one…", "one more", True),
         ("a.c", "abc", False),
+        ("09:00:01 info     Ready (0.1 s)", "18:22:59 info     Ready (12.5 s)", True),
+        ("09:00:01 info     Ready (0.1 s)", "18:22:59 error    Ready (12.5 s)", False),
+        ("blocked for 400 ms", "blocked for another 251 ms", True),
+        ("1     425  sync   1    serving", "12     4  sync   1    serving", True),
+        ("1     425  sync   1    serving", "1     425  sync   1    booting", False),
+        ("/slow queue=0 cpu=3906", "/slow queue=12 cpu=1", True),
+        ("503 queue_full", "200 queue_full", False),
     ],
 )
 def test_what_differs_from_run_to_run_fits(line: str, shown: str, fits: bool) -> None:
@@ -89,3 +96,15 @@ def test_a_command_sees_the_files_and_a_free_port_in_place_of_the_page_s() -> No
 
 def test_pages_with_commands_are_found() -> None:
     assert {"get-started/quickstart.md", "diagnose/why-431.md"} <= set(pages())
+
+
+def test_real_output_takes_the_place_of_the_dots() -> None:
+    text = "```console\n$ a\nReady: …\nkept\n  Ready: …\n```\n"
+    shown = [("Ready: …", "Ready: 1"), ("kept", "not kept"), ("Ready: …", "Ready: 2")]
+    assert updated(text, shown) == "```console\n$ a\nReady: 1\nkept\n  Ready: 2\n```\n"
+
+
+def test_a_run_knows_what_a_page_would_show() -> None:
+    with Run() as run:
+        run.make(Command("echo port 8000 in $PWD", ("port …",)))
+        assert run.shown == [("port …", "port 8000 in /srv/shop")]
