@@ -93,7 +93,8 @@ def index(site: Path, python: Path) -> int:
         "--root-selector",
         "#furo-main-content",
     ]
-    status = subprocess.run([*command, "--quiet"]).returncode
+    command += ["--exclude-selectors", ".headerlink", "--quiet"]
+    status = subprocess.run(command).returncode
     for interface in (site / "pagefind").glob("pagefind-*ui.*"):  # ours is docs/_static/search.js
         interface.unlink()
     return status

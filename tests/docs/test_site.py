@@ -184,6 +184,7 @@ def test_the_search_page_shows_what_it_has_found(browser: Chromium, address: str
     first = page.run("document.querySelector('#search-results a').href")
     assert first == f"{address}/diagnose/why-503.html"
     assert page.run("document.querySelector('.search-form input').value") == "503"
+    assert "¶" not in page.text()
     assert page.errors() == []
     page.close()
     page = browser.open(f"{address}/search.html?q=%3Cb%3Ezzzz")
