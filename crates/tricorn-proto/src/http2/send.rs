@@ -73,6 +73,8 @@ impl Connection {
         let length = content.len().min(room).min(found.send.room()).min(MAX_PAYLOAD);
         let is_all = length == content.len();
         let end = end == EndStream::Yes && is_all;
+        // Else a stream with nothing to send would have its turn for ever.
+        found.wants &= !content.is_empty();
         if !has_room || length == 0 && !end {
             return Ok(0);
         }

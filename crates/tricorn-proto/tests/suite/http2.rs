@@ -186,6 +186,19 @@ fn the_urgent_are_sent_first() {
 }
 
 #[test]
+fn a_stream_that_has_nothing_to_send_loses_its_turn() {
+    let mut server = Server::new();
+    server.receive(&[get(1), get(3)].concat());
+    for stream in [1, 3] {
+        server.head(stream, Framing::Delimited);
+        server.connection.offer(stream);
+    }
+    assert_eq!(server.connection.next_to_send(), Some(1));
+    assert_eq!(server.connection.send_data(1, b"", EndStream::No), Ok(0));
+    assert_eq!(server.connection.next_to_send(), Some(3));
+}
+
+#[test]
 fn extended_connect_names_a_protocol_where_it_is_allowed() {
     let fields = [
         (":method", "CONNECT"),
