@@ -6,6 +6,7 @@ from tests.mutants.fault import Fault
 
 CRATE = "crates/tricorn-proto"
 HTTP = f"{CRATE}/src/http1"
+HTTP2 = f"{CRATE}/src/http2"
 WEBSOCKET = f"{CRATE}/src/websocket"
 SUITE = f"{CRATE} suite"
 LIB = f"{CRATE} lib"
@@ -344,5 +345,45 @@ PROTOCOL = (
         "sum == crc32c::of(&pieces).to_be_bytes()",
         "sum.len() == 4",
         (f"{LIB} proxy_protocol",),
+    ),
+    Fault(
+        "http2_discarded_data_leaks",
+        "DATA of a stream that was reset is given back to the connection's window",
+        f"{HTTP2}/receive_data.rs",
+        "self.credit(header.length);",
+        "",
+        (f"{SUITE} http2_fixes",),
+    ),
+    Fault(
+        "http2_made_you_reset",
+        "resets that the peer has made the server send have a budget",
+        f"{HTTP2}/connection.rs",
+        "self.budgets.spend_reset(now)?;",
+        "let _ = now;",
+        (f"{SUITE} http2_attacks",),
+    ),
+    Fault(
+        "http2_empty_continuations",
+        "the number of CONTINUATION frames is limited, too",
+        f"{HTTP2}/block.rs",
+        "self.continuations > MAX_CONTINUATIONS",
+        "self.continuations == u32::MAX",
+        (f"{SUITE} http2_attacks",),
+    ),
+    Fault(
+        "http2_space_in_path",
+        "a space in :path is refused",
+        f"{HTTP2}/request.rs",
+        "Ok(parsed) if line[parsed.protocol.clone()] == *PROTOCOL => parsed,",
+        "Ok(parsed) if !line.is_empty() => parsed,",
+        (f"{SUITE} http2_rules",),
+    ),
+    Fault(
+        "http2_padding_counts",
+        "padding is given back to the windows at once",
+        f"{HTTP2}/receive_data.rs",
+        "self.took(stream, prefix);",
+        "let _ = prefix;",
+        (f"{SUITE} http2_fixes",),
     ),
 )
