@@ -6,10 +6,9 @@
 //!   Loan (the sender's thread: the outbox, taken out) ──────────┘
 //! ```
 //!
-//! There is one [`Output`] of a connection. It moves with the right to answer, as the connection's right to be read does: the reactor
-//! has it between two requests, and the exchange during one. Besides it only a loan keeps the socket open for
-//! longer than a call of send(2). The lock is held for calls that do not wait for the client; an owner may wait for a disk under it. So the monitor never
-//! waits for it.
+//! There is one [`Output`] of a connection. It moves with the right to answer and to read: the reactor has it between two requests,
+//! and the exchange during one. Besides it only a loan keeps the socket open for longer than a call of send(2). An owner may wait
+//! for a disk under the lock, but never for the client, and the monitor takes the lock only if it is free.
 use super::outbox::{Flush, Outbox, SharedBytes};
 use super::overflow::{Held, Overflow, Store, Unstored};
 use super::turn::{Asked, Turn};
