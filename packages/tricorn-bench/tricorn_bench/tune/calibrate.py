@@ -18,6 +18,8 @@ MOST_AT_ONCE = 1_000
 """Requests at once in a worker: the default of `worker_connections`."""
 MANY = 2_000
 """Position of the full load among a class's stages."""
+LONG = 0.5
+"""Seconds of a request from which on a queue of eight takes too long."""
 ALONE, SATURATED = 1.0, 2.0
 """Seconds of load."""
 
@@ -70,8 +72,9 @@ def _under_load(one: Configuration, requests: int, alone: float) -> Trial:
     kind = KINDS[_name(one)]
     if kind is Kind.THREADS:
         one = Configuration.parse(f"{_name(one)} --threads {requests}")
-    # Some more wait, so that the worker is never without a request; a loop takes them, too.
-    more = 0 if kind is Kind.LOOP else max(8, requests // 4)
+    # Some more wait, so that the worker is never without a request; a loop takes them, too. They are answered after the
+    # load has ended, within the seconds that the generator waits.
+    more = 0 if kind is Kind.LOOP else max(8 if alone < LONG else 2, requests // 4)
     prepared = Stage(seconds=max(SATURATED / 4, 2 * alone), connections=requests + more, kept=False)
     load = replace(prepared, seconds=max(SATURATED, 4 * alone), at=float(MANY), kept=True)
     return Trial(one, (prepared, load), one.name)

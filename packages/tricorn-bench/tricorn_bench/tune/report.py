@@ -111,7 +111,7 @@ def _costs(calibration: Calibration) -> Table:
             seconds(costs.alone),
             seconds(costs.cpu),
             f"{costs.at_once:,}",
-            f"{costs.rate:,.0f}",
+            per_second(costs.rate),
             f"{(costs.base + costs.worker) / MIB:,.0f} MiB",
             f"{costs.worker / MIB:,.1f} MiB",
         )
@@ -122,8 +122,13 @@ def _costs(calibration: Calibration) -> Table:
 
 def _predicted(chosen: Sequence[Prediction]) -> Table:
     header = ("predicted", "requests/s", "memory")
-    rows = [(one.configuration.name, f"{one.rate:,.0f}", f"{one.memory / MIB:,.0f} MiB") for one in chosen]
+    rows = [(one.configuration.name, per_second(one.rate), f"{one.memory / MIB:,.0f} MiB") for one in chosen]
     return Table("Predicted", header, tuple(rows))
+
+
+def per_second(rate: float) -> str:
+    """Formats a rate, with three digits for one below a hundred: `0.98`, `12.7`, `1,073`."""
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
 
 
 def _measured(verdict: Verdict) -> Table:
@@ -135,8 +140,8 @@ def _measured(verdict: Verdict) -> Table:
         rows.append(
             (
                 one.name,
-                f"{one.rate:,.0f}",
-                "" if error is None or one.prediction is None else f"{one.prediction.rate:,.0f} ({error:+.0%})",
+                per_second(one.rate),
+                "" if error is None or one.prediction is None else f"{per_second(one.prediction.rate)} ({error:+.0%})",
                 *("" if tail is None else seconds(tail) for tail in tails),
                 seconds(one.cpu),
                 f"{one.memory / MIB:,.0f} MiB",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tricorn_bench.bench.configuration import Configuration
 from tricorn_bench.bench.report import drawing
-from tricorn_bench.tune import model, page
+from tricorn_bench.tune import model, page, report
 from tricorn_bench.tune.calibrate import Calibration
 from tricorn_bench.tune.model import Costs, Limits
 from tricorn_bench.tune.report import Findings
@@ -82,6 +82,11 @@ def test_an_interrupted_run_has_a_page_without_a_chart() -> None:
     html = page.html(early)
     assert "One worker of each class" in html
     assert "<svg" not in html
+
+
+@pytest.mark.parametrize(("rate", "text"), [(0.9804, "0.98"), (12.66, "12.7"), (99.96, "100"), (1073.2, "1,073")])
+def test_slow_applications_have_digits_behind_the_point(rate: float, text: str) -> None:
+    assert report.per_second(rate) == text
 
 
 def test_configurations_that_the_model_does_not_know_are_left_out() -> None:
