@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from tricorn.record import replace
@@ -16,7 +17,9 @@ from tricorn_bench.tune.verdict import LOADS, Finalist, cells_to_rounds
 
 FINALISTS = 3
 LEAST = 64
-"""Requests at once at least."""
+"""Requests at once at least, so that fast applications are never without one."""
+SOON = 4.0
+"""Seconds after the end of a load within which a queue is answered: the generator waits for five."""
 
 
 def finalists(found: Calibration, limits: Limits) -> list[Prediction]:
@@ -39,8 +42,10 @@ def connections(found: Calibration, one: Configuration) -> int:
     costs = found.costs.get(one.worker_class or "sync")
     if costs is not None and costs.kind is Kind.LOOP:
         return max(LEAST, min(IN_ALL, one.workers * costs.at_once))
-    # As many as there are slots, and as many again that wait.
-    return max(LEAST, 2 * one.workers * one.threads)
+    # As many as there are slots, and as many again that wait; more of them only if they are answered soon.
+    slots = one.workers * one.threads
+    soon = LEAST if costs is None else slots * (1 + SOON / costs.alone)
+    return max(2 * slots, min(LEAST, math.floor(soon)))
 
 
 def compare(

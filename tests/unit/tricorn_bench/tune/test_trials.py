@@ -18,6 +18,13 @@ FOUND = Calibration(
 )
 
 
+def test_a_queue_of_slow_requests_is_answered_within_seconds() -> None:
+    """Eight workers answer eight a second: 64 at once would take eight seconds."""
+    slow = Calibration({"sync": Costs("sync", 1.0, 0.01, 1.0, 1, 30 * MIB, 10 * MIB)}, {})
+    assert trials.connections(slow, Configuration.parse("sync -w 8")) == 40
+    assert trials.connections(slow, Configuration.parse("sync -w 40")) == 80
+
+
 @pytest.mark.parametrize(
     ("line", "requests"),
     [
