@@ -138,7 +138,7 @@ fn a_syslog_that_is_away_costs_no_line_until_memory_for_them_is_full() {
     let line = "x".repeat(1 << 20);
     (0..4).for_each(|_| add(&relay, &line));
     let told = relay.tend(clock::now()).expect("a notice");
-    assert!(told.starts_with("syslog at ") && told.contains("up to 4 MiB"), "{told}");
+    assert!(told.starts_with("Cannot reach syslog at ") && told.contains("up to 4 MiB"), "{told}");
     (0..2).for_each(|_| add(&relay, &line));
     assert_eq!((relay.lost(), relay.tend(clock::now() + 10 * SECOND)), (2, None));
     let server = UnixListener::bind(&place.0).expect("a stream socket");
