@@ -14,6 +14,8 @@ def main(page: str, script: str, records: str, text: str) -> int:
     begin = f"<!-- Rendered by {script} from {records}: change that. -->\n"
     path = ROOT / page
     found = path.read_text()
+    if begin not in found:
+        raise SystemExit(f"{page}: expected the line {begin.strip()}")
     before, _, rest = found.partition(begin)
     _, _, after = rest.partition(END)
     rendered = f"{before}{begin}\n{text}\n{END}{after}"

@@ -281,7 +281,7 @@ class LangflowWorker(UvicornWorker):
 def test_a_class_that_handles_signals_of_uvicorns() -> None:
     """langflow-ai/langflow src/backend/base/langflow/server.py."""
     with site("worker_class = 'flow.LangflowWorker'\n", "shop:asgi", flow=LANGFLOW) as server:
-        server.log.wait(r"overrides _serve\(\), which is not called here")
+        server.log.wait(r"overrides _serve\(\), which tricorn does not call")
         server.log.wait("a heartbeat in .*Loop")
         assert server.get("/").json() == [""]
         server.signal(signal.SIGTERM)
@@ -330,4 +330,4 @@ def test_a_class_that_does_not_serve_is_told_so() -> None:
     server._wait = False
     with server:
         assert server.wait_exit() == 3
-        server.log.wait(r"Mine: init_process\(\) has returned and the worker has not served")
+        server.log.wait(r"Mine: init_process\(\) returned before the worker served")

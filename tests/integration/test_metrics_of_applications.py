@@ -124,7 +124,7 @@ def test_rubbish_in_the_directory_harms_nobody(tmp_path: Path) -> None:
         until(lambda: children(server.pid) not in ([], [pid]), "a successor")
         assert server.get("/a").status == 200
         until(lambda: value(scrape(admin), "orders_total", kind="a") == 1, "it is begun anew", every=0.2)
-        server.log.wait("counter_1.db was broken, and is begun anew")
+        server.log.wait("counter_1.db was corrupt and has been recreated")
 
 
 def test_a_successor_of_max_requests_goes_on_counting(tmp_path: Path) -> None:

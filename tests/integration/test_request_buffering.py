@@ -250,7 +250,7 @@ def test_request_timeout_ends_a_read(worker_class: str) -> None:
     ):
         wire.send(head("/upload?how=all", "Content-Length: 10"))
         assert wire.reply().status == 504
-        server.log.wait("it was ended after 1 s")
+        server.log.wait(r"exceeded request_timeout \(1 s\)")
 
 
 @THREAD_CLASSES

@@ -66,7 +66,7 @@ def test_a_directory_for_uploads_in_memory_is_told_at_the_start() -> None:
     """/dev/shm is a tmpfs (shm_overview(7))."""
     config = "worker_class = '{}'\ntmp_upload_dir = '/dev/shm'\nbody_disk_total = 1000\n"
     with Site(config.format("gthread")) as server:
-        server.log.wait(r"\[WARNING\] .*kept in /dev/shm, which is memory \(tmpfs\).*body_disk_total = 1000 bytes")
+        server.log.wait(r"\[WARNING\] .*go to /dev/shm, which is in memory \(tmpfs\).*body_disk_total = 1000 bytes")
     with Site(config.format("asgi"), app="asgi.gallery:application") as server:
         assert not server.log.matching("which is in memory"), "no body goes to disk there"
 

@@ -170,7 +170,7 @@ def sees_tls_ticket_keys(directory: Path) -> None:
     site, authority, _ = secure(directory, f"tls_ticket_keys = [{str(key)!r}]\n", wait=False)
     with site as server:
         assert server.wait_exit() == 1
-        assert "has 47 bytes: expected 48 or 80 random ones" in server.log.text
+        assert "has 47 bytes; expected 48 or 80 random bytes" in server.log.text
     key.write_bytes(b"k" * 48)
     site, authority, _ = secure(directory, f"tls_ticket_keys = [{str(key)!r}]\n")
     with site as server:

@@ -135,7 +135,7 @@ def test_balancers_that_only_look_are_no_bad_clients(pool: Pool) -> None:
         with opened(server, first):
             pass
     assert server.get("/").status == 200
-    assert not server.log.matching("left before its request|Invalid")
+    assert not server.log.matching("disconnected before its request|Invalid")
 
 
 def test_a_connection_that_is_handed_over_stays_the_clients(pool: Pool) -> None:

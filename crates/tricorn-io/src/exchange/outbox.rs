@@ -335,7 +335,7 @@ mod tests {
         outbox.push_shared(Box::new(b"xxshared xx".to_vec()), 2, 9);
         outbox.push_file(file, 5, 6);
         outbox.push(b"!");
-        assert_eq!(outbox.flush(&mut socket, &mut spent), Flush::Empty);
+        assert_eq!(outbox.flush(&socket, &mut spent), Flush::Empty);
         assert_eq!(spent.len(), 1);
         assert_eq!(outbox.in_memory(), 0);
         drop(socket);
@@ -351,12 +351,12 @@ mod tests {
         let mut spent = Vec::new();
         let total = 4 << 20;
         outbox.push_shared(Box::new(vec![7u8; total]), 0, total);
-        assert_eq!(outbox.flush(&mut socket, &mut spent), Flush::Blocked);
+        assert_eq!(outbox.flush(&socket, &mut spent), Flush::Blocked);
         let mut got = 0;
         let mut piece = vec![0u8; 1 << 16];
         while got < total {
             got += peer.read(&mut piece).expect("socket");
-            outbox.flush(&mut socket, &mut spent);
+            outbox.flush(&socket, &mut spent);
         }
         assert!(outbox.is_empty());
         assert_eq!(outbox.sent(), total as u64);
@@ -369,9 +369,9 @@ mod tests {
         let mut spent = Vec::new();
         outbox.push(b"head");
         outbox.push_file(file_of(&[b'x'; 50_000]), 0, 50_000);
-        assert_eq!(outbox.flush_some(&mut socket, &mut spent, 20_000), None, "there is more");
+        assert_eq!(outbox.flush_some(&socket, &mut spent, 20_000), None, "there is more");
         assert_eq!(outbox.sent(), 20_000);
-        assert_eq!(outbox.flush_some(&mut socket, &mut spent, 40_000), Some(Flush::Empty));
+        assert_eq!(outbox.flush_some(&socket, &mut spent, 40_000), Some(Flush::Empty));
     }
 
     #[test]
@@ -384,13 +384,13 @@ mod tests {
         outbox.push_file(file_of(b"file"), 0, 4);
         outbox.push(b" end");
         assert!(!outbox.begins_with_file());
-        assert_eq!(outbox.flush_memory(&mut socket, &mut spent, 1 << 20), None);
+        assert_eq!(outbox.flush_memory(&socket, &mut spent, 1 << 20), None);
         assert!(outbox.begins_with_file() && outbox.sent() == 14);
-        assert_eq!(outbox.flush_memory(&mut socket, &mut spent, 1 << 20), None, "it stays");
-        assert_eq!(outbox.flush_some(&mut socket, &mut spent, 4), None);
-        assert_eq!(outbox.flush_memory(&mut socket, &mut spent, 2), None);
+        assert_eq!(outbox.flush_memory(&socket, &mut spent, 1 << 20), None, "it stays");
+        assert_eq!(outbox.flush_some(&socket, &mut spent, 4), None);
+        assert_eq!(outbox.flush_memory(&socket, &mut spent, 2), None);
         assert_eq!(outbox.sent(), 20, "no more than was asked for");
-        assert_eq!(outbox.flush_memory(&mut socket, &mut spent, 1 << 20), Some(Flush::Empty));
+        assert_eq!(outbox.flush_memory(&socket, &mut spent, 1 << 20), Some(Flush::Empty));
         drop(socket);
         let mut got = String::new();
         peer.read_to_string(&mut got).expect("socket");
@@ -416,7 +416,7 @@ mod tests {
         outbox.push(b"fourth");
         assert!(outbox.store(&store, 5, &mut spent).is_ok());
         assert_eq!((outbox.in_memory(), outbox.in_file()), (5, 23));
-        assert_eq!(outbox.flush(&mut socket, &mut spent), Flush::Empty);
+        assert_eq!(outbox.flush(&socket, &mut spent), Flush::Empty);
         drop((socket, outbox));
         let mut got = String::new();
         peer.read_to_string(&mut got).expect("socket");
@@ -435,7 +435,7 @@ mod tests {
             let outcome = outbox.store(&store, 0, &mut spent);
             assert!(matches!(outcome, Err(Unstored::Full)) == directory.is_none() && outcome.is_err());
             assert_eq!((outbox.in_memory(), outbox.in_file()), (4, 0));
-            assert_eq!(outbox.flush(&mut socket, &mut spent), Flush::Empty);
+            assert_eq!(outbox.flush(&socket, &mut spent), Flush::Empty);
             drop((socket, outbox));
             let mut got = String::new();
             peer.read_to_string(&mut got).expect("socket");
@@ -449,7 +449,7 @@ mod tests {
         drop(peer);
         let mut outbox = Outbox::default();
         outbox.push(b"anybody there?");
-        assert_eq!(outbox.flush(&mut socket, &mut Vec::new()), Flush::Gone);
+        assert_eq!(outbox.flush(&socket, &mut Vec::new()), Flush::Gone);
     }
 
     #[test]
@@ -460,7 +460,7 @@ mod tests {
         let bytes = std::fs::read(name).expect("procfs");
         let mut outbox = Outbox::default();
         outbox.push_file(OwnedFd::from(std::fs::File::open(name).expect("procfs")), 1, bytes.len() as u64 - 1);
-        assert_eq!(outbox.flush(&mut socket, &mut Vec::new()), Flush::Empty);
+        assert_eq!(outbox.flush(&socket, &mut Vec::new()), Flush::Empty);
         drop(socket);
         let mut got = Vec::new();
         peer.read_to_end(&mut got).expect("socket");
@@ -474,7 +474,7 @@ mod tests {
         let directory = std::fs::File::open(std::env::temp_dir()).expect("a directory");
         let mut outbox = Outbox::default();
         outbox.push_file(OwnedFd::from(directory), 0, 10);
-        assert_eq!(outbox.flush(&mut socket, &mut Vec::new()), Flush::Truncated);
+        assert_eq!(outbox.flush(&socket, &mut Vec::new()), Flush::Truncated);
     }
 
     #[test]
@@ -484,7 +484,7 @@ mod tests {
         let file = file_of(b"abc");
         let mut outbox = Outbox::default();
         outbox.push_file(file, 0, 3);
-        assert_eq!(outbox.flush(&mut socket, &mut Vec::new()), Flush::Gone);
+        assert_eq!(outbox.flush(&socket, &mut Vec::new()), Flush::Gone);
     }
 
     #[test]
@@ -493,6 +493,6 @@ mod tests {
         let file = file_of(b"abc");
         let mut outbox = Outbox::default();
         outbox.push_file(file, 0, 10);
-        assert_eq!(outbox.flush(&mut socket, &mut Vec::new()), Flush::Truncated);
+        assert_eq!(outbox.flush(&socket, &mut Vec::new()), Flush::Truncated);
     }
 }
