@@ -149,7 +149,8 @@ def _keep(folder: Path, row: dict[str, Any]) -> None:
     path.write_text(json.dumps(raw, indent=1) + "\n")
     (folder / "README.md").write_text(table.page(rows, environment))
     print(
-        f"\nwritten to {folder.relative_to(ROOT)}; then: python scripts/render_tune.py, python scripts/render_runs.py"
+        f"\nwritten to {folder.relative_to(ROOT)}; then: "
+        "python -m benches.render.tune, python -m benches.archive, python -m benches.render.runs"
     )
 
 
