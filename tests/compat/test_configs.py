@@ -28,7 +28,7 @@ def stop(server: Site) -> None:
     assert server.wait_exit() == 0
 
 
-def test_cpu_count() -> None:
+def test_config_cpu_count() -> None:
     workers = multiprocessing.cpu_count() * 2 + 1
     with site("cpu_count", workers=workers) as server:
         assert len(server.worker_pids()) == workers
@@ -56,7 +56,7 @@ def application(environ, start_response):
 """
 
 
-def test_config_with_prometheus_hooks(tmp_path: Path) -> None:
+def test_config_prometheus(tmp_path: Path) -> None:
     needs("prometheus_client")
     environment = {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
     files = {"metrics.py": METRICS}
@@ -76,7 +76,7 @@ def test_config_with_prometheus_hooks(tmp_path: Path) -> None:
         assert text.count("alive{") <= 2, "only workers that live have a gauge"
 
 
-def test_db_pool() -> None:
+def test_config_db_pool() -> None:
     with site("db_pool", workers=2) as server:
         server.log.wait("Server is ready. Spawning workers")
         spawned = server.log.wait(r"Worker spawned \(pid: (\d+), connections: 4\)", count=2)
@@ -88,14 +88,14 @@ def test_db_pool() -> None:
         server.log.wait(r"Pool of worker (\d+) is closed", count=4)
 
 
-def test_config_with_timing_hooks() -> None:
+def test_config_timing() -> None:
     with site("timing") as server:
         server.get("/sleep?s=0.2")
         (line,) = server.log.wait(r"timing GET /sleep 200 (\d\.\d{3}) s (\d+) bytes host=t")
         assert 0.19 < float(line[1]) < 5
 
 
-def test_logging_dict(tmp_path: Path) -> None:
+def test_config_logging_dict(tmp_path: Path) -> None:
     with site("logging_dict", env={"LOG_DIRECTORY": str(tmp_path)}) as server:
         server.get("/hello?marked")
         access, error = tmp_path / "access.log", tmp_path / "error.log"
@@ -112,7 +112,7 @@ def test_logging_dict(tmp_path: Path) -> None:
             until(lambda: server.get("/hello?after") and access.exists() and "after" in access.read_text(), turn)
 
 
-def test_logger_subclass() -> None:
+def test_config_logger_subclass() -> None:
     with site("logger_subclass") as server:
         server.get("/hello")
         server.get("/pid")
@@ -121,7 +121,7 @@ def test_logger_subclass() -> None:
         assert server.log.matching(r"custom-logger \[\d+\] \[INFO\] Booting worker with pid")
 
 
-def test_config_from_the_environment() -> None:
+def test_config_environment() -> None:
     port = free_port()
     given = {
         "LISTEN_PORT": str(port),
@@ -147,7 +147,7 @@ def backlog(port: int) -> int:
     return int(lines.split()[2])
 
 
-def test_json_access() -> None:
+def test_config_json_access() -> None:
     with site("json_access") as server:
         fields = [("X-Request-Id", "r-1"), ("X-Forwarded-Proto", "https")]
         environ = server.get("/echo?a=b", *fields).json()
@@ -160,7 +160,7 @@ def test_json_access() -> None:
         assert entry["pid"] == f"<{server.worker_pid()}>"
 
 
-def test_config_of_a_container() -> None:
+def test_config_container() -> None:
     with site("container", workers=2) as server:
         with Load(server.address, "/hello", clients=2, fields=CLOSE) as load:
             server.log.wait("Autorestarting worker after current request", count=2)
@@ -172,7 +172,7 @@ def test_config_of_a_container() -> None:
         assert server.log.matching("worker received INT or QUIT signal")
 
 
-def test_behind_nginx(tmp_path: Path) -> None:
+def test_config_behind_nginx(tmp_path: Path) -> None:
     server = site("behind_nginx", workers=2, env={"RUN_DIRECTORY": str(tmp_path)})
     server.argv.remove("-b")
     server.argv.remove(server.bind)
@@ -188,7 +188,7 @@ def test_behind_nginx(tmp_path: Path) -> None:
         assert not list(tmp_path.iterdir())
 
 
-def test_config_for_heroku(tmp_path: Path) -> None:
+def test_config_heroku(tmp_path: Path) -> None:
     mark = tmp_path / "initialized"
     with site("heroku", workers=3, env={"APP_INITIALIZED": str(mark), "WEB_CONCURRENCY": "3"}) as server:
         assert mark.exists()
@@ -198,7 +198,7 @@ def test_config_for_heroku(tmp_path: Path) -> None:
         assert all(server.get("/hello").status == 200 for _ in range(10))
 
 
-def test_config_with_telemetry() -> None:
+def test_config_telemetry() -> None:
     with site("telemetry", workers=2) as server:
         served = int(server.get("/pid").body)
         server.log.wait(f"span /pid of worker-{served}")
@@ -208,5 +208,5 @@ def test_config_with_telemetry() -> None:
 
 def test_every_config_file_has_its_test() -> None:
     names = {path.stem for path in CONFIGS.glob("*.py")}
-    assert {f"test_{name}" for name in names} <= set(globals())
+    assert {f"test_config_{name}" for name in names} <= set(globals())
     assert len(names) >= 10

@@ -252,7 +252,7 @@ WARNINGS = {
     ),
     "two files": (
         {"gunicorn.conf.py": "", "tricorn.conf.py": ""},
-        "Both ./tricorn.conf.py and ./gunicorn.conf.py exist: tricorn.conf.py is read.",
+        "Both ./tricorn.conf.py and ./gunicorn.conf.py exist; using tricorn.conf.py.",
     ),
     "another extension": (
         {"argv": "-c server.conf", "server.conf": ""},

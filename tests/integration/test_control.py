@@ -382,7 +382,7 @@ def test_what_changes_a_server_wants_its_name_in_another_directory(directory: Pa
         elsewhere = ask("scale", "2", cwd=directory)
         assert elsewhere.returncode == 2
         assert f"The only server is shop (pid {server.pid}, app:application) in {server.directory}" in elsewhere.stderr
-        assert elsewhere.stderr.endswith("Name it: --name shop.\n")
+        assert elsewhere.stderr.endswith("Select it with --name shop.\n")
         assert ask("status", cwd=directory).returncode == 0
         assert len(server.worker_pids()) == 1
         here = ask("scale", "2", cwd=server.directory)

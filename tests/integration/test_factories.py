@@ -89,7 +89,7 @@ def test_arguments_with_defaults_under_the_other_classes(worker_class: str) -> N
         ("mine:later()", "asgi", "'later()' has returned a coroutine: factories are not awaited."),
         ("mine:later", "asgi", "'mine:later' is a coroutine function"),
         ("mine:wsgi", "asgi", "'mine:wsgi' is a WSGI application, which the worker class 'asgi' cannot run"),
-        ("mine:server", "sync", "'mine:server' is an ASGI application, which the worker class 'sync' does not serve"),
+        ("mine:server", "sync", "'mine:server' is an ASGI application, which the worker class 'sync' cannot run"),
         ("mine:shop.make(colour='red')", "auto", "TypeError: Shop.make() got an unexpected keyword argument 'colour'"),
     ],
 )

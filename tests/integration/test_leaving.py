@@ -28,7 +28,7 @@ def test_from_the_announcement_on_each_answer_closes_its_connection(worker_class
             for wire in (kept, idle):
                 assert not wire.get("/hello").closes
             server.signal(signal.SIGTERM)
-            server.log.wait("Leaving in 3600 seconds")
+            server.log.wait("Draining for 3600 seconds")
             reply = kept.get("/hello")
             assert (reply.status, reply.closes) == (200, True)
             assert kept.ended() == b""

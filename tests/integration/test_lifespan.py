@@ -370,7 +370,7 @@ class TestTheWrongClass:
         done = run("-b", f"127.0.0.1:{free_port()}", "-k", "sync", *extra, APP)
         assert done.returncode == (1 if "--check-config" in extra else 4), done.stderr
         assert (
-            "'lifespan:application' is an ASGI application, which the worker class 'sync' does not serve: "
+            "'lifespan:application' is an ASGI application, which the worker class 'sync' cannot run. "
             "Use --worker-class asgi, or remove the setting."
         ) in done.stderr
         assert "Traceback" not in done.stderr

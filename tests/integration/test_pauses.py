@@ -81,7 +81,7 @@ def test_a_worker_that_stays_stopped_is_replaced() -> None:
         pause([server.pid, worker])
         go_on([server.pid])
         server.log.wait(rf"WORKER TIMEOUT \(pid:{worker}\)")
-        server.log.wait("shows no sign of life")
+        server.log.wait("no sign of life")
         until(lambda: worker not in server.worker_pids(), "it is replaced")
 
 

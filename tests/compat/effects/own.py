@@ -189,7 +189,7 @@ def sees_drain_quiet(directory: Path) -> None:
     with Site("drain_delay = 3600\ndrain_quiet = 1\n") as server:
         server.get("/hello")
         server.signal(signal.SIGTERM)
-        server.log.wait("Leaving in 3600 seconds")
+        server.log.wait("Draining for 3600 seconds")
         for _ in range(3):
             time.sleep(0.5)  # a client that comes again and again
             assert server.get("/hello").status == 200

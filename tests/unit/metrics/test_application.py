@@ -115,7 +115,7 @@ def test_a_file_that_the_library_would_refuse_is_begun_anew(tmp_path: Path) -> N
     warnings: list[str] = []
     metrics.adopt(1, warnings.append)
     (warning,) = warnings
-    assert f"{tmp_path}/counter_1.db was broken" in warning
+    assert f"{tmp_path}/counter_1.db was corrupt" in warning
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["counter_11.db", "histogram_1.db"]
 
 
