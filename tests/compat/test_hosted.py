@@ -268,7 +268,7 @@ def test_a_class_that_needs_gunicorns_own(which: str) -> None:
     with over_gunicorn(which, "keepalive = 7\n" + HOOKS) as server:
         assert pid_of(server) == server.worker_pid()
         server.log.wait(r"Using worker: hosted \(timed.Timed\)")
-        server.log.wait(r"overrides handle_request\(\), which this server does not call; it does its own socket I/O")
+        server.log.wait(r"overrides handle_request\(\), which this server does not call: it does its own socket I/O")
         server.log.wait("before the request, with keepalive 7")
         server.log.wait("hook: Timed serves")
         server.hup()
