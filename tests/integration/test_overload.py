@@ -421,7 +421,8 @@ def test_the_log_has_one_line_a_second(tmp_path: Path, worker_class: str) -> Non
 
         def told() -> int:
             return sum(
-                int(match[1]) for match in server.log.matching(r"Overload: .*503: (\d+) because 1 requests were waiting")
+                int(match[1])
+                for match in server.log.matching(r"Overload: .*503: (\d+) because 1 requests were waiting")
             )
 
         until(

@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn segments_arrive_in_order_whatever_they_are_made_of() {
-        let (mut socket, mut peer) = pair();
+        let (socket, mut peer) = pair();
         let file = file_of(b"from a file");
         let mut outbox = Outbox::default();
         let mut spent = Vec::new();
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_does_not_read_blocks_and_what_it_reads_makes_room() {
-        let (mut socket, mut peer) = pair();
+        let (socket, mut peer) = pair();
         let mut outbox = Outbox::default();
         let mut spent = Vec::new();
         let total = 4 << 20;
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_client_that_reads_as_fast_as_we_send_has_its_turn_and_no_more() {
-        let (mut socket, _peer) = pair();
+        let (socket, _peer) = pair();
         let mut outbox = Outbox::default();
         let mut spent = Vec::new();
         outbox.push(b"head");
@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn what_is_in_memory_is_sent_without_the_file_behind_it() {
-        let (mut socket, mut peer) = pair();
+        let (socket, mut peer) = pair();
         let mut outbox = Outbox::default();
         let mut spent = Vec::new();
         outbox.push(b"head ");
@@ -401,7 +401,7 @@ mod tests {
     fn what_is_put_on_disk_keeps_its_place() {
         let held = Arc::new(Held::new(crate::scoreboard::Scoreboard::private(1)));
         let store = Store { held: &held, directory: None, each: 1000, total: 1000 };
-        let (mut socket, mut peer) = pair();
+        let (socket, mut peer) = pair();
         let (mut outbox, mut spent) = (Outbox::default(), Vec::new());
         outbox.push(b"kept ");
         outbox.push_shared(Box::new(b"first ".to_vec()), 0, 6);
@@ -429,7 +429,7 @@ mod tests {
         let missing = std::path::Path::new("/nonexistent/files");
         for (directory, each) in [(None, 3), (Some(missing), 1000)] {
             let store = Store { held: &held, directory, each, total: 1000 };
-            let (mut socket, mut peer) = pair();
+            let (socket, mut peer) = pair();
             let (mut outbox, mut spent) = (Outbox::default(), Vec::new());
             outbox.push(b"abcd");
             let outcome = outbox.store(&store, 0, &mut spent);
@@ -445,7 +445,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_left_is_noticed() {
-        let (mut socket, peer) = pair();
+        let (socket, peer) = pair();
         drop(peer);
         let mut outbox = Outbox::default();
         outbox.push(b"anybody there?");
@@ -454,7 +454,7 @@ mod tests {
 
     #[test]
     fn a_file_of_a_file_system_without_sendfile_is_sent() {
-        let (mut socket, mut peer) = pair();
+        let (socket, mut peer) = pair();
         // procfs: EINVAL for sendfile(2), which is told of the file and not of the client.
         let name = "/proc/self/cmdline";
         let bytes = std::fs::read(name).expect("procfs");
@@ -469,7 +469,7 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_read_is_not_taken_for_a_client_that_left() {
-        let (mut socket, _peer) = pair();
+        let (socket, _peer) = pair();
         // sendfile(2) of a directory is EINVAL, pread(2) of it EISDIR.
         let directory = std::fs::File::open(std::env::temp_dir()).expect("a directory");
         let mut outbox = Outbox::default();
@@ -479,7 +479,7 @@ mod tests {
 
     #[test]
     fn a_client_that_left_is_not_taken_for_a_file_that_ended() {
-        let (mut socket, peer) = pair();
+        let (socket, peer) = pair();
         drop(peer);
         let file = file_of(b"abc");
         let mut outbox = Outbox::default();
@@ -489,7 +489,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_shorter_than_promised_is_told() {
-        let (mut socket, _peer) = pair();
+        let (socket, _peer) = pair();
         let file = file_of(b"abc");
         let mut outbox = Outbox::default();
         outbox.push_file(file, 0, 10);
