@@ -35,7 +35,7 @@ def application(environ, start_response):
     return []
 """
 
-HELD_UP = r"The event loop of worker .* held up .*"
+BLOCKED = r"The event loop of worker .* was blocked .*"
 NEWS = "Not checked from now on: "
 
 # Another user may not be permitted to pass the folder in which this interpreter lies: in the server's own view of the
@@ -79,17 +79,17 @@ def told(directory: Path, config: str) -> tuple[Mapping[str, Any], list[str]]:
     with site as server:
         server.get("/")
         for path in ("/holds", "/holds_too"):
-            before = len(server.log.matching(HELD_UP))
+            before = len(server.log.matching(BLOCKED))
             until(
                 lambda path=path, before=before: (
-                    server.get(path) and server.get("/") and len(server.log.matching(HELD_UP)) > before
+                    server.get(path) and server.get("/") and len(server.log.matching(BLOCKED)) > before
                 ),
                 "it is told",
                 every=0.1,
             )
         with Control.connect(str(control)) as connection:
             record = connection.ask("stalls", records=True)["records"][0]
-        return record, [line[0] for line in server.log.matching(HELD_UP)]
+        return record, [line[0] for line in server.log.matching(BLOCKED)]
 
 
 def is_whole(record: Mapping[str, Any]) -> bool:
