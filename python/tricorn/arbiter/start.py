@@ -34,7 +34,6 @@ from tricorn.arbiter.process_table import ProcessTable
 from tricorn.arbiter.systemd import Notifier, Watchdog
 from tricorn.arbiter.upgrade import Upgrade
 from tricorn.config.load import Loaded, Sources
-from tricorn.config.registry import BY_NAME
 from tricorn.errors import TricornError
 from tricorn.gateway.wsgi import SERVER_SOFTWARE
 from tricorn.log import bounded
@@ -157,10 +156,10 @@ def _warn(generation: Generation, warnings: Iterable[str]) -> None:
 def _find_application(generation: Generation) -> None:
     """Raises BootError if the application's module does not exist, before anything listens.
 
-    Without effect if other code may still change where modules are found: a hook, or a worker class of the user's.
+    Does nothing where other code may still change where modules are found: a hook, or a worker class of the user's.
     """
     config = generation.config
-    hooked = any(getattr(config, name) is not BY_NAME[name].default for name in ("when_ready", "pre_fork", "post_fork"))
+    hooked = not all(map(config.is_default, ("when_ready", "pre_fork", "post_fork")))
     if type(generation.app) is not Application or hooked or registry.is_foreign(config.worker_class):
         return
     if config.workers and not config.reload and not config.paste:

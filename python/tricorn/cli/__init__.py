@@ -106,7 +106,7 @@ COMMANDS: dict[str, Command] = {"ctl": _control, "exec": _execute}
 
 
 def lacks_core() -> bool:
-    """Returns whether this installation has no native core: it is for a system other than Linux."""
+    """Returns whether this installation has no native core, as on systems other than Linux (`portable`)."""
     from importlib.util import find_spec
 
     return find_spec("tricorn._core") is None

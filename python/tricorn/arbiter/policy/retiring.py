@@ -93,8 +93,8 @@ def seen(state: State, worker: Worker, look: WorkerSeen, now: float) -> Decision
         return state, []
     silent = _doubt(state, worker.phase.silent, look, now)
     if silent is not None and now - silent.since >= CONFIRMED:
-        silence = f"no sign of life for {look.silence:.0f} seconds"
-        text = f"WORKER TIMEOUT (pid:{worker.pid}): busy with {silence}; stopping it."
+        pid, seconds = worker.pid, round(look.silence)
+        text = f"WORKER TIMEOUT (pid:{pid}): no sign of life for {seconds} seconds while busy; stopping it."
         return _replace_stuck(state, worker), [Log("critical", text)]
     worker = replace(worker, phase=replace(worker.phase, silent=silent))
     state = state.with_worker(worker)

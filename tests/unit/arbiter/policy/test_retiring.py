@@ -167,7 +167,7 @@ class TestStuck:
         it.wait(CONFIRMED)
         commands = it.feel(seen(1, in_flight=1, silence=32))
         assert texts(commands, "critical") == [
-            "WORKER TIMEOUT (pid:101): busy with no sign of life for 32 seconds; stopping it."
+            "WORKER TIMEOUT (pid:101): no sign of life for 32 seconds while busy; stopping it."
         ]
         assert spawned(commands) == [2]
         assert not it.state.has_silent()
