@@ -54,8 +54,9 @@ demo: build ## Builds, serves an example and shows it answering (DEMO=fastapi_ap
 
 .PHONY: test
 test: ## The tests that a push needs, on one Python: Rust, the site and the Python tests incl. real processes
-	@# Side by side, since pip and most of these tests wait.
-	@$(MAKE) -j 4 rust-tests missing-tools docs rewritten
+	@# What compiles goes side by side, since pip waits; the tests come after it, since they wait for threads.
+	@$(MAKE) -j 4 compile-tests missing-tools docs rewritten
+	@$(MAKE) rust-tests
 	@$(MAKE) pytest
 
 # Each part runs whatever became of the others, so that one night tells of all of them.

@@ -5,10 +5,6 @@ use harness::*;
 use std::io::{Read, Write};
 use tricorn_io::Config;
 
-fn descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
-}
-
 /// One client's life; whether it got all its answers.
 fn live(server: &Server, random: &mut Random) -> bool {
     let requests = 1 + random.below(4);

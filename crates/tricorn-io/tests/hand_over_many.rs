@@ -17,10 +17,6 @@ const BATCH: usize = 500;
 const AT_ONCE: usize = 100;
 const CLIENTS: usize = 24;
 
-fn descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").expect("proc").count()
-}
-
 /// Bodies of all kinds: none, small, in chunks, larger than a message, on disk.
 fn body(random: &mut Random) -> Vec<u8> {
     let length = match random.below(20) {
