@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tests.harness.postgres import Postgres, postgres  # noqa: F401 (a fixture)
 from tests.harness.wire import request
 
 CLIENTS = {"asyncio": 10_000, "uvloop": 20_000}
+ROUNDS = 4
 FIRST = 5_000
 AT_ONCE = 200
 NO_UVLOOP = pytest.mark.skipif(find_spec("uvloop") is None, reason="uvloop is not installed")
@@ -69,9 +71,11 @@ def test_clients_that_leave_leave_nothing_behind(loop: str) -> None:
         come_and_go(server, FIRST)
         first = rested(server)
         worker = server.worker_pid()
-        memory, descriptors = proc.private_bytes(worker), proc.descriptors(worker)
-        come_and_go(server, CLIENTS[loop])
-        last = rested(server)
+        memory, descriptors = [proc.private_bytes(worker)], proc.descriptors(worker)
+        for _ in range(ROUNDS):
+            come_and_go(server, CLIENTS[loop] // ROUNDS)
+            last = rested(server)
+            memory.append(proc.private_bytes(worker))
         assert last["seen"] - first["seen"] > CLIENTS[loop] / 2
         assert last["tasks"] <= first["tasks"]
         until(
@@ -79,7 +83,8 @@ def test_clients_that_leave_leave_nothing_behind(loop: str) -> None:
             "less than one object for each thousand of them is left",
         )
         until(lambda: proc.descriptors(worker) <= descriptors, "every descriptor is given back")
-        assert proc.private_bytes(worker) - memory < 8 << 20
+        # A client that leaves something behind does so in each round. The allocator keeps what a crowd needed once.
+        assert min(later - sooner for sooner, later in pairwise(memory)) < (8 << 20) / ROUNDS, memory
         assert server.worker_pid() == worker
         assert not server.log.matching("Traceback|panicked|never retrieved|Error")
 
