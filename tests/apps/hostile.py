@@ -18,16 +18,17 @@ DIGITS = b"9" * 400
 
 
 def pipes() -> list[int]:
-    """Those that it may write to, but for its standard streams."""
+    """Those that it may write to, but for its standard streams and duplicates of them."""
+    log = {os.fstat(number).st_ino for number in (1, 2)}
     found = []
     for name in os.listdir("/proc/self/fd"):
         number = int(name)
         try:
-            is_pipe = stat.S_ISFIFO(os.fstat(number).st_mode)
+            status = os.fstat(number)
             writes = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_WRONLY
         except OSError:
             continue
-        if number > 2 and is_pipe and writes:
+        if number > 2 and stat.S_ISFIFO(status.st_mode) and status.st_ino not in log and writes:
             found.append(number)
     return found
 
