@@ -20,7 +20,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CRATES = ("tricorn-proto", "tricorn-io", "tricorn-py", "tricorn-load", "tricorn-doctor")
+CRATES = (
+    "tricorn-proto",
+    "tricorn-sys",
+    "tricorn-figures",
+    "tricorn-io",
+    "tricorn-py",
+    "tricorn-load",
+    "tricorn-doctor",
+)
 
 Graph = dict[str, set[str]]
 

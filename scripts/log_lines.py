@@ -107,8 +107,8 @@ MADE_AT = {
 """The level of what these functions make, if it is no warning."""
 
 CORE = {
-    "tricorn-io/src/access_log/mod.rs": "warning",
-    "tricorn-io/src/collectors/relay.rs": "warning",
+    "tricorn-figures/src/access_log/mod.rs": "warning",
+    "tricorn-figures/src/collectors/relay.rs": "warning",
     "tricorn-io/src/engine/buffering.rs": "warning",
     "tricorn-io/src/monitor/life.rs": "warning",
     "tricorn-io/src/monitor/orphan.rs": "warning",

@@ -2,7 +2,7 @@
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use tricorn_fuzz::Choices;
-use tricorn_io::metrics::{Exposition, Merged, is_whole};
+use tricorn_figures::metrics::{Exposition, Merged, is_whole};
 
 const NAMES: [&str; 6] = [
     "counter_1.db",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.mutants.fault import Fault
 
-IO = "crates/tricorn-io"
-SRC = f"{IO}/src"
+FIGURES = "crates/tricorn-figures"
+SRC = f"{FIGURES}/src"
 SENDS = "tests/integration/test_collectors.py"
 
 COLLECTORS = (
@@ -15,7 +15,7 @@ COLLECTORS = (
         f"{SRC}/collectors/batch.rs",
         "joined <= most",
         "false",
-        (f"{IO} lib batch",),
+        (f"{FIGURES} lib batch",),
     ),
     Fault(
         "losses_of_collectors",
@@ -23,7 +23,7 @@ COLLECTORS = (
         f"{SRC}/collectors/relay.rs",
         "lost.fetch_add(self.batch.messages_from(self.piece), Relaxed);",
         "",
-        (f"{IO} suite collectors",),
+        (f"{FIGURES} collectors",),
     ),
     Fault(
         "syslog_keeps",
@@ -31,7 +31,7 @@ COLLECTORS = (
         f"{SRC}/collectors/relay.rs",
         "self.policy.keeps",
         "false",
-        (f"{IO} suite collectors", f"{SENDS} -k late"),
+        (f"{FIGURES} collectors", f"{SENDS} -k late"),
     ),
     Fault(
         "whole_again",
@@ -39,7 +39,7 @@ COLLECTORS = (
         f"{SRC}/collectors/socket.rs",
         "*written = 0;",
         "",
-        (f"{IO} lib collectors::socket",),
+        (f"{FIGURES} lib collectors::socket",),
     ),
     Fault(
         "streams_follow",
@@ -47,7 +47,7 @@ COLLECTORS = (
         f"{SRC}/collectors/socket.rs",
         "self.address = Address::Tcp(told);",
         "let _ = told;",
-        (f"{IO} suite collectors",),
+        (f"{FIGURES} collectors",),
     ),
     Fault(
         "outlets_follow",
@@ -63,7 +63,7 @@ COLLECTORS = (
         f"{SRC}/collectors/socket.rs",
         "self.retry_at = now.saturating_add(self.delay);",
         "self.retry_at = now;",
-        (f"{IO} lib collectors::socket",),
+        (f"{FIGURES} lib collectors::socket",),
     ),
     Fault(
         "a_fork_begins_anew",

@@ -213,18 +213,18 @@ CONTROL_SOCKET = (
     Fault(
         "phase_beside_text",
         "the phase of a call leaves the text of its request",
-        "crates/tricorn-io/src/scoreboard/mod.rs",
+        "crates/tricorn-figures/src/scoreboard/mod.rs",
         "call::length(entry[1].load(Relaxed))",
         "0",
-        ("crates/tricorn-io lib a_phase",),
+        ("crates/tricorn-figures lib a_phase",),
     ),
     Fault(
         "bulletin_copies",
         "a bulletin is written where no reader looks",
-        "crates/tricorn-io/src/scoreboard/bulletin.rs",
+        "crates/tricorn-figures/src/scoreboard/bulletin.rs",
         "self.copy(turn)",
         "self.copy(turn.wrapping_sub(1))",
-        ("crates/tricorn-io lib bulletin",),
+        ("crates/tricorn-figures lib bulletin",),
         at="fence(Release);",
     ),
     Fault(
@@ -238,7 +238,7 @@ CONTROL_SOCKET = (
     Fault(
         "moved_for_all",
         "a collector that is at another address is followed by the socket of all processes",
-        "crates/tricorn-io/src/collectors/socket.rs",
+        "crates/tricorn-figures/src/collectors/socket.rs",
         "Some(fd) if self.is_connectionless() => drop(connect(fd, &to)),",
         "",
         (f"{UNIT}/periodic/test_collector_resolver.py",),

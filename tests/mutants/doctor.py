@@ -244,10 +244,10 @@ DOCTOR = (
     Fault(
         "halted_thread_goes_on",
         "a thread that is halted stands still until its stack is copied",
-        f"{IO}/src/sys/halt.rs",
+        "crates/tricorn-sys/src/halt.rs",
         "            wait_while(STANDS);\n",
         "",
-        (f"{IO} lib halt",),
+        ("crates/tricorn-sys lib halt",),
     ),
     Fault(
         "memory_through_a_pipe",
@@ -348,7 +348,7 @@ DOCTOR = (
     Fault(
         "waits_for_ever",
         "a call that a thread has begun waits no longer",
-        f"{IO}/src/scoreboard/reader.rs",
+        "crates/tricorn-figures/src/scoreboard/reader.rs",
         "        self.lower(Word::OffloadWaiting, 1);\n",
         "",
         ("tests/integration/test_offload.py -k told_to",),

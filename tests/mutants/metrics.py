@@ -6,7 +6,9 @@ from tests.mutants.fault import Fault
 
 IO = "crates/tricorn-io"
 SRC = f"{IO}/src"
-LEDGER = f"{SRC}/scoreboard/ledger.rs"
+FIGURES = "crates/tricorn-figures"
+SYS = "crates/tricorn-sys"
+LEDGER = f"{FIGURES}/src/scoreboard/ledger.rs"
 ARBITER = "python/tricorn/arbiter"
 TOTALS = "tests/integration/test_metrics.py -k totals"
 
@@ -14,10 +16,10 @@ METRICS = (
     Fault(
         "edges_are_below",
         "a time that is an edge is not above it (le)",
-        f"{SRC}/scoreboard/buckets.rs",
+        f"{FIGURES}/src/scoreboard/buckets.rs",
         "nanos.saturating_sub(1)",
         "nanos",
-        (f"{IO} lib buckets",),
+        (f"{FIGURES} lib buckets",),
     ),
     Fault(
         "the_dead_have_counted",
@@ -25,7 +27,7 @@ METRICS = (
         LEDGER,
         "active.word(index).wrapping_add(page.word(index))",
         "active.word(index)",
-        (f"{IO} lib ledger", TOTALS),
+        (f"{FIGURES} lib ledger", TOTALS),
     ),
     Fault(
         "the_dead_count_once",
@@ -33,23 +35,23 @@ METRICS = (
         LEDGER,
         "copied().chain(CODES..TABLE).for_each(|index| page.put(index, 0));",
         "",
-        (f"{IO} lib ledger", TOTALS),
+        (f"{FIGURES} lib ledger", TOTALS),
     ),
     Fault(
         "readings_belong_together",
         "a reader reads again when counts have moved meanwhile",
-        f"{SRC}/scoreboard/flip.rs",
+        f"{FIGURES}/src/scoreboard/flip.rs",
         "self.0.load(Relaxed) == before",
         "true",
-        (f"{IO} lib flip",),
+        (f"{FIGURES} lib flip",),
     ),
     Fault(
         "a_route_has_one_place",
         "a route has the same place in all workers",
-        f"{SRC}/scoreboard/routes.rs",
+        f"{FIGURES}/src/scoreboard/routes.rs",
         "if found != hash {",
         "if found == hash && place == 1 {",
-        (f"{IO} lib routes",),
+        (f"{FIGURES} lib routes",),
     ),
     Fault(
         "an_error_handler_is_no_route",
@@ -62,10 +64,10 @@ METRICS = (
     Fault(
         "a_name_may_hold_anything",
         "a thread's state stands behind the last parenthesis of its name",
-        f"{SRC}/sys/processor.rs",
+        f"{SYS}/src/processor.rs",
         "stat.iter().rposition(|byte| *byte == b')')",
         "stat.iter().position(|byte| *byte == b')')",
-        (f"{IO} lib the_state_stands",),
+        (f"{SYS} lib the_state_stands",),
     ),
     Fault(
         "slices_are_one_calls",
@@ -190,42 +192,42 @@ METRICS = (
     Fault(
         "calls_under_way_are_busy",
         "a call counts from its beginning, and not when it is over",
-        f"{SRC}/metrics/load/mod.rs",
+        f"{FIGURES}/src/metrics/load/mod.rs",
         "page.exported(APP_TIME).1.wrapping_add(running)",
         "page.exported(APP_TIME).1",
-        (f"{IO} lib load",),
+        (f"{FIGURES} lib load",),
     ),
     Fault(
         "what_is_shed_is_demand",
         "requests that were turned away have come, too",
-        f"{SRC}/metrics/load/mod.rs",
+        f"{FIGURES}/src/metrics/load/mod.rs",
         "sum.wrapping_add(totals.word(word))",
         "sum.wrapping_add(if (word as usize) < 40 { totals.word(word) } else { 0 })",
-        (f"{IO} lib load",),
+        (f"{FIGURES} lib load",),
     ),
     Fault(
         "one_sample_a_second",
         "a sample is taken once a second",
-        f"{SRC}/metrics/load/memory.rs",
+        f"{FIGURES}/src/metrics/load/memory.rs",
         "last == 0 || *gap >= SECOND",
         "last == 0 || *gap > 0",
-        (f"{IO} lib load",),
+        (f"{FIGURES} lib load",),
     ),
     Fault(
         "weights_move_slowly",
         "a weight moves ten points a second at most",
-        f"{SRC}/metrics/load/weight.rs",
+        f"{FIGURES}/src/metrics/load/weight.rs",
         "(to - from).clamp(-most, most)",
         "(to - from).clamp(-10.0 * most, 10.0 * most)",
-        (f"{IO} lib load",),
+        (f"{FIGURES} lib load",),
     ),
     Fault(
         "idle_hosts_set_no_measure",
         "the best speed is that of a busy host",
-        f"{SRC}/metrics/load/weight.rs",
+        f"{FIGURES}/src/metrics/load/weight.rs",
         "utilisation >= BUSY",
         "utilisation >= 0.0",
-        (f"{IO} lib load",),
+        (f"{FIGURES} lib load",),
     ),
     Fault(
         "an_agent_asks_first",

@@ -6,6 +6,7 @@ from tests.mutants.fault import Fault
 
 CRATE = "crates/tricorn-io"
 SRC = f"{CRATE}/src"
+FIGURES = "crates/tricorn-figures/src"
 REACT = f"{SRC}/reactor"
 SUITE = f"{CRATE} suite"
 LIB = f"{CRATE} lib"
@@ -359,7 +360,7 @@ REACTOR = (
     Fault(
         "last_log_lines",
         "the last lines of the access log are written",
-        f"{SRC}/logs.rs",
+        f"{FIGURES}/logs.rs",
         "access.flush();",
         "",
         ("tests/integration/test_log_files.py -k late",),
@@ -367,7 +368,7 @@ REACTOR = (
     Fault(
         "torn_log_line",
         "a line torn by a rotation is whole in the new file",
-        f"{SRC}/access_log/mod.rs",
+        f"{FIGURES}/access_log/mod.rs",
         "writer.written = line_start(&writer.lines, writer.written);",
         "",
         (f"{SUITE} access_log",),
@@ -375,7 +376,7 @@ REACTOR = (
     Fault(
         "lost_log_lines",
         "lines that are dropped are counted",
-        f"{SRC}/access_log/mod.rs",
+        f"{FIGURES}/access_log/mod.rs",
         "self.lost.fetch_add(1, Relaxed);",
         "",
         (f"{SUITE} access_log",),
@@ -383,7 +384,7 @@ REACTOR = (
     Fault(
         "log_backlog",
         "lines that wait are bounded",
-        f"{SRC}/access_log/mod.rs",
+        f"{FIGURES}/access_log/mod.rs",
         "pending.bytes.len() + line.len() + self.taken.bytes.load(Relaxed) > MOST",
         "pending.bytes.len() + line.len() > MOST",
         (f"{SUITE} access_log",),

@@ -114,10 +114,10 @@ WORKERS = (
     Fault(
         "select_tells_errors_to_all",
         "a descriptor that is broken is readable and writable for the loop",
-        "crates/tricorn-io/src/sys/foreign_poll.rs",
+        "crates/tricorn-sys/src/foreign_poll.rs",
         "!(flags - EventFlags::OUT).is_empty()",
         "flags.contains(EventFlags::IN)",
-        ("crates/tricorn-io lib foreign_poll", "tests/unit/workers/test_loop_clock.py"),
+        ("crates/tricorn-sys lib foreign_poll", "tests/unit/workers/test_loop_clock.py"),
     ),
     Fault(
         "handlers_are_flushed",

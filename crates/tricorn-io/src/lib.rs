@@ -1,4 +1,4 @@
-//! Sockets, clocks, timers, the reactor, the baton, the monitor and the scoreboard. No Python.
+//! Sockets, timers, the reactor, the baton and the monitor. No Python, and no `unsafe` code.
 //!
 //! ```text
 //!            app thread                         monitor thread (no GIL)
@@ -17,33 +17,30 @@
 //! * [`reactor::Reactor`] is everything under the baton; it never blocks and never meets Python.
 //! * [`Exchange`] is one request on its way through the application; it owns the socket meanwhile.
 
-mod access_log;
+#![forbid(unsafe_code)]
+
 mod active;
-pub mod clock;
-mod collectors;
 mod config;
 mod engine;
 mod exchange;
-mod limiter;
-mod logs;
-pub mod metrics;
 mod monitor;
 mod one_queue;
 mod peer;
 pub mod reactor;
-mod scoreboard;
 mod secured;
 mod stream;
-mod sys;
 pub mod tls;
 mod turn;
 mod wait_sites;
 mod waiting;
 mod websocket;
 
-pub use access_log::AccessLog;
+pub use tricorn_figures::metrics;
+use tricorn_figures::{limiter, logs, scoreboard};
+use tricorn_sys as sys;
+pub use tricorn_sys::clock;
+
 pub use active::{Active, Departure, Effects, Grace, Read};
-pub use collectors::{Address, Policy, Relay, Socket, wait_for_room};
 pub use config::{
     Allocate, BodyBuffer, Config, Door, Failpoint, MaxConcurrency, ProxyProtocol, QueueOrder, Received, TlsDoors,
 };
@@ -60,7 +57,6 @@ pub use exchange::patience::Patience;
 pub use exchange::room::Room;
 pub use exchange::timers::{Due, Timer};
 pub use exchange::{Attachment, Exchange, Sent};
-pub use logs::Logs;
 pub use monitor::Reports;
 pub use one_queue::siblings::Siblings;
 pub use peer::Peer;
@@ -83,6 +79,9 @@ pub use sys::fork::{exit_at_once, is_child};
 pub use sys::memory::trim_heap;
 pub use sys::seat::Seat;
 pub use tricorn_doctor::{Marks, Memory, PyFrame, offsets_of};
+pub use tricorn_figures::access_log::AccessLog;
+pub use tricorn_figures::collectors::{Address, Policy, Relay, Socket, wait_for_room};
+pub use tricorn_figures::logs::Logs;
 pub use turn::{IN_A_ROW, Streak, TURN, Turn};
 pub use wait_sites::{Place, PoolWait, WaitSite};
 pub use waiting::sampling::Frames;

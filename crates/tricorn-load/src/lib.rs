@@ -19,6 +19,7 @@
 //! In the open model latency counts from when a request was due. A request that is due while all connections are busy is
 //! held, and sent when one is free: a server that makes clients wait cannot thereby get fewer requests (no coordinated
 //! omission).
+#![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods)] // A generator looks at the clock.
 
 mod address;

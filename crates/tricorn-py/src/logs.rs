@@ -17,7 +17,7 @@ pub fn open(options: &Bound<'_, PyDict>, fault: Option<Failpoint>) -> PyResult<L
     let options = Options(options);
     let target: Option<String> = options.get("access_log")?;
     let access = target.map(|target| match AccessLog::open(&target) {
-        Ok(log) => Ok(log.with_fault(fault).into()),
+        Ok(log) => Ok(log.with_stalls(fault == Some(Failpoint::StallLog)).into()),
         Err(error) => Err(PyOSError::new_err(format!("the access log {target:?} cannot be opened: {error}"))),
     });
     let (access, syslog, statsd) = (access.transpose()?, syslog(&options)?, statsd(&options)?);

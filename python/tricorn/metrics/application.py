@@ -6,7 +6,7 @@ files become more with every worker, gauges of dead workers stay, and each serve
     fresh start      the directory is made, and the files of the last server are removed
     identity         files are named after the worker's slot, and a successor goes on counting in them
     end of a worker  the arbiter removes the files of gauges that are told of live processes only
-    /metrics         the core merges the files (crates/tricorn-io/src/metrics/application)
+    /metrics         the core merges the files (crates/tricorn-figures/src/metrics/application)
 
 While a server and its successor (USR2) both live, their slots are the same numbers. So the successor's names end in `b`
 if its predecessor's do not.

@@ -40,7 +40,7 @@ def _realtime(offset: int) -> int | None:
     return None if first is None else int(first) + offset
 
 
-# The numbers are the core's as well (`crates/tricorn-io/src/sys/signals.rs`).
+# The numbers are the core's as well (`crates/tricorn-sys/src/signals.rs`).
 STACK_SIGNAL = _realtime(5)
 LATE_SIGNAL = _realtime(6)
 STACKS_SIGNAL = _realtime(7) if hasattr(os, "memfd_create") else None

@@ -28,11 +28,12 @@ pub use bundle::{Bundle, ClientCertificates, Identity, Version};
 pub use certificates::Report;
 pub use config::{check, suite_names};
 pub use facts::Facts;
-pub use failure::{Failure, Reason};
+pub use failure::Failure;
 pub use link::{AHEAD, Link, Opened, Scratch};
 pub use page::{Page, TLS_PAGE_BYTES};
 pub use records::RECORD;
 pub use source::Source;
+pub use tricorn_figures::scoreboard::handshakes::Reason;
 
 /// Puts a bundle where all workers find it, after it was judged. On an error the page is as before.
 pub fn publish(page: &Page, bundle: &Bundle) -> Result<(), String> {

@@ -242,7 +242,7 @@ impl Server {
         let address = listener.local_addr().expect("an address");
         let (words, board) = page(config.threads);
         let count = config.threads;
-        let access = Some(Arc::new(log.with_fault(config.fault)));
+        let access = Some(Arc::new(log.with_stalls(config.fault == Some(tricorn_io::Failpoint::StallLog))));
         let logs = Logs { format: Format::parse("%({line}e)s").ok(), access, ..Logs::default() };
         let engine = Engine::new(config, vec![listener.into()], board, logs).expect("an engine");
         engine.start().expect("a monitor");

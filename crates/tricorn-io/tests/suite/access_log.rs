@@ -67,7 +67,7 @@ impl HungLog {
     }
 
     fn open(&self) -> AccessLog {
-        at(&self.path).with_fault(Some(Failpoint::StallLog))
+        at(&self.path).with_stalls(true)
     }
 
     /// Of an engine whose log this is.

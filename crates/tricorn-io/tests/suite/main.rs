@@ -10,7 +10,6 @@ mod active;
 mod bodies;
 mod bridge;
 mod channel;
-mod collectors;
 mod hand_over;
 mod hand_over_cargo;
 mod held;

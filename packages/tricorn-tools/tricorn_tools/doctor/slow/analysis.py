@@ -16,7 +16,7 @@ from tricorn_tools.doctor.stacks import Frame, Stack, of_application, split
 SLOWEST = 0.01
 """The share of a route's requests that is slow."""
 EDGES = (0.0, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
-"""Seconds: lower edges of the buckets (`EXPORTED` in crates/tricorn-io/src/scoreboard/buckets.rs)."""
+"""Seconds: lower edges of the buckets (`EXPORTED` in crates/tricorn-figures/src/scoreboard/buckets.rs)."""
 SHARE = 0.02
 """A line that takes less of the slow requests' time is left out."""
 

@@ -1,0 +1,93 @@
+//! What others ask about descriptors.
+use super::fds;
+use rustix::fd::{OwnedFd, RawFd};
+use rustix::io;
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+/// A second descriptor for the same file or socket, which its other owner cannot close.
+pub fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
+    fds::duplicate(fd)
+}
+
+/// The soft limit on open descriptors.
+pub fn descriptor_limit() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    limit.current.map_or(usize::MAX, |limit| limit as usize)
+}
+
+/// The size of a regular file that is stored somewhere; `None` for anything else. The files of proc(5) and sysfs(5) are made when
+/// they are read, and the size that they tell is none: they take no blocks.
+pub fn stored_size(fd: RawFd) -> Option<u64> {
+    let stat = rustix::fs::fstat(fds::duplicate(fd).ok()?).ok()?;
+    let is_stored = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file() && stat.st_blocks > 0;
+    is_stored.then_some(stat.st_size as u64)
+}
+
+/// A file to be sent.
+#[derive(Debug)]
+pub enum Opened {
+    /// A stored one, and its size.
+    Stored(OwnedFd, u64),
+    /// What one that is made as it is read (procfs, sysfs) had to say: its size tells nothing.
+    Made(Vec<u8>),
+}
+
+/// Most bytes of a file that is made as it is read.
+const MADE: u64 = 1 << 20;
+/// Bytes of a file that a thread with other things to do copies, if the page cache has them.
+const SMALL: u64 = 64 << 10;
+
+/// Opens a regular file that is to be sent. Anything else is refused, and a FIFO's writer is not waited for.
+pub fn open_file(path: &Path) -> std::io::Result<Opened> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let file: File = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        let text = format!("{} is not a regular file", path.display());
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, text));
+    }
+    if metadata.blocks() == 0 {
+        let mut bytes = Vec::new();
+        (&file).take(MADE + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 <= MADE {
+            return Ok(Opened::Made(bytes));
+        }
+    }
+    Ok(Opened::Stored(file.into(), metadata.len()))
+}
+
+/// The bytes of a small part of a file, if they can be had without waiting for the disk.
+pub fn cached_part(file: &OwnedFd, offset: u64, count: u64) -> Option<Vec<u8>> {
+    if count > SMALL {
+        return None;
+    }
+    let mut bytes = vec![0; count as usize];
+    let read = io::preadv2(file, &mut [io::IoSliceMut::new(&mut bytes)], offset, io::ReadWriteFlags::NOWAIT).ok()?;
+    (read == bytes.len()).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_made_as_it_is_read_is_read() {
+        let Ok(Opened::Made(bytes)) = open_file(Path::new("/proc/self/status")) else { panic!("a stored file") };
+        assert!(bytes.starts_with(b"Name:"));
+    }
+
+    #[test]
+    fn a_small_part_of_a_cached_file_is_copied() {
+        let file = File::from(rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).expect("a file"));
+        std::io::Write::write_all(&mut &file, b"0123456789").expect("room");
+        let file = OwnedFd::from(file);
+        // Where the file system knows no NOWAIT, nothing is.
+        let part = cached_part(&file, 2, 3);
+        assert!(part.is_none() || part.as_deref() == Some(b"234"), "{part:?}");
+        assert_eq!(cached_part(&file, 8, 3), None, "it is shorter by now");
+        assert_eq!(cached_part(&file, 0, SMALL + 1), None);
+    }
+}
