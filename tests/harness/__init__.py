@@ -17,7 +17,7 @@ from tests.harness.classes import (
     each,
     room,
 )
-from tests.harness.deadline import until
+from tests.harness.deadline import elapse, until
 from tests.harness.load import CLOSE, Load
 from tests.harness.server import APPS, NO_BOOT, REFERENCE, Server, command
 from tests.harness.site import Site, module
@@ -48,6 +48,7 @@ __all__ = [
     "command",
     "configured",
     "each",
+    "elapse",
     "module",
     "room",
     "until",

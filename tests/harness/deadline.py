@@ -1,4 +1,4 @@
-"""Waiting for a condition, never for a time."""
+"""Waits for conditions, and for periods that a test is about."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ PATIENCE = float(os.environ.get("TEST_PATIENCE", "60"))
 and free where all is well; `make mutants`, where much never comes, sets it lower."""
 SELDOM = 0.03
 """Seconds between two looks, at most, where nothing else is asked for."""
+
+
+def elapse(seconds: float) -> None:
+    """Sleeps for a period that is part of the test: a limit passes, or the server is to do nothing."""
+    time.sleep(seconds)
 
 
 def until(condition: Callable[[], T | None], what: str, *, within: float = PATIENCE, every: float = 0.01) -> T:

@@ -23,11 +23,10 @@ from tests.conformance.policy.stage import (
     WRITE_SECONDS,
     Kind,
     Stage,
-    elapse,
     post,
 )
 from tests.conftest import Pool
-from tests.harness import Wire, until
+from tests.harness import Wire, elapse, until
 from tests.harness.frames import CLOSE, TEXT, frame, handshake
 from tests.harness.slow import until_let_go, until_stuck
 from tests.harness.wire import request

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,7 +20,9 @@ from tests.harness.wire import Fields, request
 
 APPS = Path(__file__).with_name("apps")
 FAR = 60
-BODY_SECONDS = WRITE_SECONDS = LATE_SECONDS = 1
+BODY_SECONDS = LATE_SECONDS = 1
+WRITE_SECONDS = 2
+"""Twice as long: a client that reads all the time has no processor for a second, now and then."""
 RATE = 240
 MOST_REQUESTS = 3
 SOON = 2.0
@@ -194,11 +195,6 @@ class Stage:
 def _status(text: str) -> int:
     """0: none was sent, and `resp.status_code` is None."""
     return int(text) if text.isdigit() else 0
-
-
-def elapse(seconds: float) -> None:
-    """A period that is part of what is tested: the server is to do nothing in it."""
-    time.sleep(seconds)
 
 
 def post(target: str, fields: Fields, *parts: bytes) -> bytes:

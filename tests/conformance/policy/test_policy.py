@@ -8,8 +8,8 @@ import pytest
 
 from tests.conformance.policy.cases import Provoked
 from tests.conformance.policy.rows import ROWS, Row
-from tests.conformance.policy.stage import ROOM, SUBJECTS, Kind, elapse
-from tests.harness import each, until
+from tests.conformance.policy.stage import ROOM, SUBJECTS, Kind
+from tests.harness import each, elapse, until
 from tests.harness.cases import try_each
 from tests.harness.wire import request
 
