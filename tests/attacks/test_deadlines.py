@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 
 import pytest
 
 from tests.conftest import Pool
-from tests.harness import Server, each, proc, until
+from tests.harness import Server, each, elapse, proc, until
 from tests.harness.classes import EVERY, SERVERS_OF_CLASSES
 from tests.harness.slow import until_let_go, until_stuck
 from tests.harness.wire import request
@@ -57,8 +56,7 @@ def test_a_byte_of_a_trailer_at_the_deadline_does_not_switch_it_off(worker_class
         worker = server.worker_pid()
         os.kill(worker, signal.SIGSTOP)
         until(lambda: proc.is_stopped(worker), "it is stopped")
-        ends = time.monotonic() + 1.2
-        until(lambda: time.monotonic() > ends, "the time for the body is over")
+        elapse(1.2)  # the time for the body is over
         wire.send(b"x")
         os.kill(worker, signal.SIGCONT)
         until_let_go(wire, SLACK)
