@@ -60,7 +60,7 @@ def warmed(server: Server) -> Server:
 def test_one_sync_worker_waits_for_one_request_at_a_time(postgres: Postgres) -> None:  # noqa: F811
     with work(database=postgres.url(), worker_class="sync") as server:
         took = at_once(warmed(server), 6)
-    assert 6 * UNIT <= took < 6 * UNIT + 2
+    assert took >= 6 * UNIT
 
 
 def test_five_workers_wait_for_five_requests_at_a_time(postgres: Postgres) -> None:  # noqa: F811
