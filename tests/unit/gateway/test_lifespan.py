@@ -53,9 +53,9 @@ def live(application: Any, log: Log, mode: str = "auto", serve: Any = None) -> L
         assert drive(lifespan.startup(wait))
         loop.run_until_complete((serve or (lambda: asyncio.sleep(0)))())
         assert drive(lifespan.shutdown(wait))
-        loop.run_until_complete(asyncio.sleep(0))
         return lifespan
     finally:
+        loop.run_until_complete(asyncio.sleep(0))  # a task that was cancelled ends; else the collector reports it later
         loop.close()
 
 
