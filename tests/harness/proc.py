@@ -45,10 +45,15 @@ def is_running(pid: int) -> bool:
 
 def is_stopped(pid: int) -> bool:
     """Whether SIGSTOP has reached every thread: until then some may go on for as long as they have a processor."""
+    return all_threads_are("T", pid)
+
+
+def all_threads_are(state: str, pid: int) -> bool:
+    """Whether every thread is in this state (proc_pid_stat(5)). One that waits for a processor is in state R."""
     for task in (PROC / str(pid) / "task").iterdir():
-        fields = (task / "stat").read_text(errors="replace").rpartition(")")[2].split()
-        if fields[0] != "T":
-            return False
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            if (task / "stat").read_text(errors="replace").rpartition(")")[2].split()[0] != state:
+                return False
     return True
 
 

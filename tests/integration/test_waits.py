@@ -46,7 +46,8 @@ def until_quiet(pid: int) -> None:
     def is_quiet() -> bool:
         before = proc.wake_ups(pid)
         time.sleep(0.3)  # the period that is measured
-        return proc.wake_ups(pid) == before
+        # A worker that waits for a processor is not quiet.
+        return proc.wake_ups(pid) == before and proc.all_threads_are("S", pid)
 
     until(is_quiet, "nothing happens in the worker")
 
