@@ -87,7 +87,7 @@ def test_interrupted_it_reports_what_it_has(pool: Pool) -> None:
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "  [200]\t" in out
-    assert "Interrupted: the report is of what came until then." in err
+    assert "Interrupted: the report covers the time until then." in err
     assert "Traceback" not in err
 
 

@@ -1,4 +1,4 @@
-"""`tricorn bench`: from the command line to the report and the exit status."""
+"""`tricorn bench`: the command line, the run, the report and the exit status."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def main(words: Sequence[str], generate: Generator | None = None) -> int:
                 with session.leaving_no_process():
                     result = _measured(arguments, words, generate or session.generator())
             else:
-                raise BenchError("Which application is to be measured? tricorn bench MODULE:ATTRIBUTE, or --help.")
+                raise BenchError("No application given. Usage: tricorn bench MODULE:ATTRIBUTE")
             left = INCOMPLETE
             return _report(result, arguments, conditions)
     except Interrupted as signalled:
@@ -69,9 +69,9 @@ def main(words: Sequence[str], generate: Generator | None = None) -> int:
         return Status.ERROR
 
 
-NOTHING_IS_LEFT = "all servers have been stopped, and nothing is reported."
-KEPT = "all servers have been stopped, and --resume goes on from {}."
-INCOMPLETE = "the report is not complete. No server was running."
+NOTHING_IS_LEFT = "all servers have been stopped; there is no report."
+KEPT = "all servers have been stopped; --resume continues from {}."
+INCOMPLETE = "the report is incomplete. No server was running."
 
 
 SECONDS = 3.0

@@ -8,9 +8,9 @@ from tricorn_bench.bench.presets import PRESETS
 from tricorn_bench.bench.servers import SERVERS
 
 EPILOG = """\
-A configuration is a line: 'gevent -w 4 --worker-connections 1000' is a worker class of tricorn and its flags,
-'gunicorn gevent -w 4' the same of gunicorn, 'uvicorn --workers 4' another server as it is. Without one, and without a
-preset, every class that can run the application is measured.
+A configuration is one quoted argument: a worker class of tricorn with flags ('gevent -w 4 --worker-connections 1000'),
+of gunicorn ('gunicorn gevent -w 4'), or another server with its flags ('uvicorn --workers 4'). Without configurations
+and without a preset, every worker class that can run the application is measured.
 
 examples:
   tricorn bench shop:app "gevent -w 4" "gthread -w 4 --threads 8" --against gunicorn --path /cart
@@ -27,40 +27,40 @@ def parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("application", nargs="?", metavar="APP", help="module:attribute, as tricorn takes it")
-    made.add_argument("configurations", nargs="*", metavar="CONFIGURATION", help="a line, quoted")
-    what = made.add_argument_group("what is measured")
+    made.add_argument("application", nargs="?", metavar="APP", help="application, as module:attribute")
+    made.add_argument("configurations", nargs="*", metavar="CONFIGURATION", help="worker class and flags, quoted")
+    what = made.add_argument_group("configurations")
     questions = "; ".join(f"{preset.name}: {preset.question}" for preset in PRESETS.values())
-    what.add_argument("--preset", choices=PRESETS, help=f"a classical question ({questions})")
-    what.add_argument("--levels", type=_numbers, metavar="N,N,…", help="instead of the preset's own")
+    what.add_argument("--preset", choices=PRESETS, help=f"predefined benchmark ({questions})")
+    what.add_argument("--levels", type=_numbers, metavar="N,N,…", help="override the levels of the preset")
     what.add_argument(
         "--against",
         type=words,
         default=(),
         metavar="SERVER,…",
-        help=f"the same under other servers: {', '.join(name for name in SERVERS if name != 'tricorn')}",
+        help=f"also measure other servers: {', '.join(name for name in SERVERS if name != 'tricorn')}",
     )
     what.add_argument("--python", metavar="PATH", help="Python interpreter of the servers (default: this one)")
     what.add_argument("--port", type=int, help="port of the servers (default: a free one)")
     what.add_argument("--host", default="127.0.0.1", help="local address of the servers")
-    request = made.add_argument_group("the request")
+    request = made.add_argument_group("request")
     add_request(request)
     request.add_argument(
         "--websocket", type=count, default=0, metavar="BYTES", help="echo WebSocket messages of this size instead"
     )
     request.add_argument("--deflate", action="store_true", help="permessage-deflate for --websocket")
-    _add_load(made.add_argument_group("the load"))
+    _add_load(made.add_argument_group("load"))
     _add_tls(made.add_argument_group("TLS"))
-    _add_locust(made.add_argument_group("the load, by locust (tricorn[locust])"))
-    report = made.add_argument_group("the report")
+    _add_locust(made.add_argument_group("load from locust (tricorn[locust])"))
+    report = made.add_argument_group("report")
     report.add_argument("-o", "--output", metavar="DIR", help="write JSON, Markdown, HTML and charts to this directory")
     report.add_argument(
-        "--resume", action="store_true", help="keep the results in DIR/result.json, and measure what is missing"
+        "--resume", action="store_true", help="keep the results in DIR/result.json and measure only what is missing"
     )
     report.add_argument(
-        "--compare", nargs=2, metavar=("A.json", "B.json"), help="compare two results, without measuring"
+        "--compare", nargs=2, metavar=("A.json", "B.json"), help="compare two results without measuring"
     )
-    report.add_argument("--report", metavar="A.json", help="render the report of a result again, without measuring")
+    report.add_argument("--report", metavar="A.json", help="print the report of a result without measuring")
     report.add_argument(
         "--fail-if",
         action="append",
@@ -72,30 +72,50 @@ def parser() -> argparse.ArgumentParser:
 
 
 def add_request(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--path", default="/", help="path with query (default: /)")
+    group.add_argument("--path", default="/", help="path and query (default: /)")
     group.add_argument("-m", "--method", default="GET")
     group.add_argument("-H", "--header", action="append", default=[], type=_field, metavar="'Name: value'")
-    group.add_argument("-d", "--data", default="", help="the body")
-    group.add_argument("--data-file", metavar="FILE", help="the body, from a file")
-    group.add_argument("--close", action="store_true", help="new connection for each request")
-    group.add_argument("--timeout", type=positive, default=20.0, metavar="SECONDS", help="of one request (default: 20)")
+    group.add_argument("-d", "--data", default="", help="request body")
+    group.add_argument("--data-file", metavar="FILE", help="request body from a file")
+    group.add_argument("--close", action="store_true", help="open a new connection for each request")
+    group.add_argument(
+        "--timeout", type=positive, default=20.0, metavar="SECONDS", help="timeout of a request (default: 20)"
+    )
 
 
 def _add_load(group: argparse._ArgumentGroup) -> None:
     group.add_argument("-c", "--connections", type=count, default=64, help="concurrent requests (default: 64)")
     group.add_argument("--rate", type=positive, help="requests per second (open loop)")
     group.add_argument("--seconds", "--duration", type=positive, help="seconds of load per round (default: 3)")
-    group.add_argument("--warmup", type=_positive_or_zero, default=1.0, metavar="SECONDS", help="(default: 1)")
-    group.add_argument("--rounds", type=count, default=3, help="of all configurations (default: 3)")
+    group.add_argument(
+        "--warmup",
+        type=_positive_or_zero,
+        default=1.0,
+        metavar="SECONDS",
+        help="warm-up before each round (default: 1)",
+    )
+    group.add_argument("--rounds", type=count, default=3, help="rounds per configuration (default: 3)")
     group.add_argument(
         "--budget",
         type=positive,
         metavar="SECONDS",
         help="total time; shortens rounds to 1 s at least (preset classes without --seconds: 150)",
     )
-    group.add_argument("--think", type=_range, default=(5.0, 15.0), metavar="LOW,HIGH", help="of users (default: 5,15)")
-    group.add_argument("--hatch", type=positive, default=10.0, metavar="SECONDS", help="time in which all users start")
-    group.add_argument("--cores", metavar="0,2-3", help="CPUs of the servers (default: all but a quarter)")
+    group.add_argument(
+        "--think",
+        type=_range,
+        default=(5.0, 15.0),
+        metavar="LOW,HIGH",
+        help="think time of users in seconds (default: 5,15)",
+    )
+    group.add_argument(
+        "--hatch",
+        type=positive,
+        default=10.0,
+        metavar="SECONDS",
+        help="time within which all users start (default: 10)",
+    )
+    group.add_argument("--cores", metavar="0,2-3", help="CPUs of the servers (default: three quarters of them)")
     group.add_argument("--load-cores", metavar="1", help="CPUs of the load generator (default: the others)")
     group.add_argument(
         "--db", metavar="DSN", help="a PostgreSQL database whose connections are counted (requires psycopg)"
@@ -104,7 +124,9 @@ def _add_load(group: argparse._ArgumentGroup) -> None:
 
 def _add_tls(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--tls", action="store_true", help="use TLS, with a temporary certificate")
-    group.add_argument("--tls-key", choices=("ecdsa", "rsa"), default="ecdsa", help="of the certificate (ecdsa)")
+    group.add_argument(
+        "--tls-key", choices=("ecdsa", "rsa"), default="ecdsa", help="key type of the certificate (default: ecdsa)"
+    )
     group.add_argument("--full-handshakes", action="store_true", help="disable session resumption")
 
 
@@ -112,9 +134,11 @@ def _add_locust(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--locustfile", metavar="FILE", help="generate the load with these locust users; --path is requested first"
     )
-    group.add_argument("--users", type=count, metavar="N", help="of the locustfile (default: 10)")
+    group.add_argument("--users", type=count, metavar="N", help="number of users (default: 10)")
     group.add_argument("--hatch-rate", type=positive, metavar="N", help="users started per second (default: all)")
-    group.add_argument("--locust-processes", type=count, metavar="N", help="(default: one for each of --load-cores)")
+    group.add_argument(
+        "--locust-processes", type=count, metavar="N", help="locust processes (default: one per CPU of --load-cores)"
+    )
     group.add_argument("--locust-master", metavar="HOST[:PORT]", help="address for locust workers on other machines")
     group.add_argument("--expect-workers", type=count, metavar="N", help="number of locust workers to wait for")
 
@@ -127,16 +151,16 @@ def _numbers(text: str) -> tuple[int, ...]:
     try:
         found = tuple(int(word) for word in text.split(","))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"expected numbers such as 10,100,1000, and not {text!r}") from None
+        raise argparse.ArgumentTypeError(f"expected numbers such as 10,100,1000, not {text!r}") from None
     if min(found) < 1:
-        raise argparse.ArgumentTypeError(f"expected numbers from 1 on, and not {text!r}")
+        raise argparse.ArgumentTypeError(f"expected numbers from 1 on, not {text!r}")
     return found
 
 
 def _field(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or not name.strip():
-        raise argparse.ArgumentTypeError(f"expected 'Name: value', and not {text!r}")
+        raise argparse.ArgumentTypeError(f"expected 'Name: value', not {text!r}")
     return name.strip(), value.strip()
 
 
@@ -144,9 +168,9 @@ def _range(text: str) -> tuple[float, float]:
     try:
         low, high = (float(word) for word in text.split(","))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"expected two numbers such as 5,15, and not {text!r}") from None
+        raise argparse.ArgumentTypeError(f"expected two numbers such as 5,15, not {text!r}") from None
     if not 0 <= low <= high:
-        raise argparse.ArgumentTypeError(f"expected the lower one first, and not {text!r}")
+        raise argparse.ArgumentTypeError(f"expected the lower one first, not {text!r}")
     return low, high
 
 
@@ -161,13 +185,13 @@ def _positive_or_zero(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"expected a number, and not {text!r}") from None
+        raise argparse.ArgumentTypeError(f"expected a number, not {text!r}") from None
     if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected a number from 0 on, and not {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a number from 0 on, not {text!r}")
     return value
 
 
 def count(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1 on, and not {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1 on, not {text!r}")
     return int(text)

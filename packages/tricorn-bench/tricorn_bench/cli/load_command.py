@@ -1,4 +1,4 @@
-"""`tricorn load URL`: sends requests, and tells how the server took them."""
+"""`tricorn load URL`: sends requests and reports latencies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def main(words: Sequence[str]) -> int:
     except LoadError as error:
         return error.report()
     if is_interrupted:
-        print("Interrupted: the report is of what came until then.", file=sys.stderr)
+        print("Interrupted: the report covers the time until then.", file=sys.stderr)
         return INTERRUPTED
     if not result.answered:
         print("Error: no request was answered.", file=sys.stderr)
@@ -56,7 +56,7 @@ def _tell(command: load_flags.Command, result: Result) -> None:
             raise LoadError(f"--hdr {command.hdr}: {error.strerror}.") from None
     print(_report(command, result), flush=True)
     if result.left_out:
-        print(f"Warning: there is no line for {result.left_out} more requests.", file=sys.stderr)
+        print(f"Warning: {result.left_out} more requests are not listed.", file=sys.stderr)
     for warning in summary.warnings(result):
         print(f"Warning: {warning}", file=sys.stderr)
 

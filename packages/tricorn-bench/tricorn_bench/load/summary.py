@@ -1,4 +1,4 @@
-"""The report in words: hey's sections, and what hey has no words for."""
+"""Formats the report: hey's sections, and those that hey does not have."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ PERCENTAGES = (10, 25, 50, 75, 90, 95, 99)
 BUSY = 0.9
 _BARS, _WIDTH = 10, 40
 _ERRORS = {
-    "connect": "no connection could be made",
-    "timeout": "no complete answer in time",
-    "closed": "the server closed the connection before its answer was complete",
-    "malformed": "what came is no HTTP response",
+    "connect": "could not connect",
+    "timeout": "no complete response in time",
+    "closed": "the server closed the connection before the response was complete",
+    "malformed": "not an HTTP response",
     "redirects": "stopped after 10 redirects",
-    "ports": "no local port was free: wait a minute, or keep connections alive",
-    "echo": "the WebSocket failed, or its echo was another message",
-    "certificate": "the certificate of the server was refused",
-    "alert": "the server refused with an alert of TLS",
-    "handshake": "the handshake of TLS was not complete in time",
-    "tls": "what came is no TLS",
+    "ports": "no local port available: wait a minute, or use keep-alive",
+    "echo": "the WebSocket failed, or echoed another message",
+    "certificate": "the certificate of the server was rejected",
+    "alert": "the server sent a TLS alert",
+    "handshake": "the TLS handshake timed out",
+    "tls": "not TLS",
 }
 
 
@@ -40,22 +40,22 @@ def text(result: Result) -> str:
 
 
 def warnings(result: Result) -> Iterator[str]:
-    """Yields a sentence for each reason to doubt the figures."""
+    """Yields a sentence for each reason to doubt the results."""
     generator = result.generator
     if generator["bottleneck"] and generator["busy_share"] > BUSY:
         yield (
-            f"the generator was the bottleneck: it ran, or waited for a processor, {generator['busy_share']:.0%} of "
-            "the time. The server may be faster than this. Give it more threads (--cpus 2) and a free processor."
+            f"the load generator was the bottleneck: it ran, or waited for a CPU, {generator['busy_share']:.0%} of the "
+            "time. The server may be faster. Use more threads (--cpus 2) and a free CPU."
         )
     elif generator["bottleneck"]:
         yield (
-            f"the generator came late: of a hundred events one waited {generator['send_lag_p99'] * 1e3:.1f} ms for it, "
-            "which is part of the latencies above. Other processes took its processor."
+            f"the load generator was late: 1 % of events waited {generator['send_lag_p99'] * 1e3:.1f} ms for it, "
+            "which is included in the latencies above. Other processes used its CPU."
         )
     if result["unsent"]:
-        yield f"{result['unsent']} requests were due and never sent: all connections were busy. More of them: -c."
+        yield f"{result['unsent']} requests were not sent, because all connections were busy. Raise -c."
     if result["unanswered"]:
-        yield f"{result['unanswered']} requests were under way at the end and are not in these figures."
+        yield f"{result['unanswered']} requests were still running at the end and are not included."
 
 
 def _summary(result: Result) -> str:
@@ -72,9 +72,9 @@ def _summary(result: Result) -> str:
     if body and result.answered:
         lines += [f"  Total data:\t{body} bytes", f"  Size/request:\t{body // result.answered} bytes"]
     for name, what in (
-        ("late", "sent more than a millisecond after they were due"),
-        ("unsent", "due and never sent"),
-        ("unanswered", "without an answer at the end"),
+        ("late", "sent more than 1 ms after their scheduled time"),
+        ("unsent", "scheduled and not sent"),
+        ("unanswered", "without a response at the end"),
         ("redirected", "redirects followed"),
         ("retried", "sent again on another connection"),
     ):
@@ -147,5 +147,5 @@ def _generator(result: Result) -> str:
     generator = result.generator
     cpu, done = generator["cpu_seconds"], result.answered + result.failed
     each = f", {cpu / done * 1e6:.1f} µs each" if done else ""
-    share = f"{generator['cpu_share']:.0%} of {'a' if generator['threads'] == 1 else 'the busiest'} processor"
+    share = f"{generator['cpu_share']:.0%} of {'a' if generator['threads'] == 1 else 'the busiest'} CPU"
     return f"Generator:\n  CPU:\t{cpu:.4f} secs{each}, {share}\n"

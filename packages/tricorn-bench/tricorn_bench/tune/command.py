@@ -1,4 +1,4 @@
-"""`tricorn tune`: from the command line to the answer and the exit status."""
+"""`tricorn tune`: the command line, the run and the exit status."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ from tricorn_bench.tune.verdict import Target, check_alone, judge
 
 LOCAL = ("127.0.0.1", "::1", "localhost")
 BUSY = 0.5
-"""Fraction of a processor that other programs may use while an application is measured."""
+"""CPUs that other programs may use while an application is measured."""
 LONGEST_LOOK = 60.0
-"""Seconds of load at most while a profile is taken."""
+"""Longest load during a profile, in seconds."""
 LOOK = 0.5
-"""Seconds in which the machine is looked at before anything is started."""
+"""Seconds for which the load of the machine is measured before a start."""
 RUNNING = "tricorn-tune-running/1"
 TODAY = {"WSGI": "sync", "ASGI": "asgi", "tornado": "tornado", "aiohttp": "aiohttp"}
 
 EPILOG = """\
-It starts the application by itself, one configuration at a time, and sends requests to it: on this machine, and GET
-only, unless --method is given. Point it at a copy with a database of its own, never at production; for production there
-is --pid, --socket and --name, which only read what a running server has counted.
+tricorn tune starts the application on this machine, one configuration at a time, and sends it requests: GET, unless
+--method is set. Use a test system with its own database, never production. With --pid, --socket or --name it sends no
+requests and only reads the counters of a running server.
 
 examples:
   tricorn tune shop:app "sync -w 5" --path /cart
@@ -64,44 +64,52 @@ class Status(IntEnum):
     OK = 0
     ERROR = 1
     REFUSED = 5
-    """There is no configuration to recommend."""
+    """No configuration is recommended."""
 
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="tricorn tune",
-        description="Finds the worker class, and how many workers and threads, by measuring an application.",
+        description="Measure an application, and recommend a worker class and the number of workers and threads.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("application", nargs="?", metavar="APP", help="module:attribute, as tricorn takes it")
-    made.add_argument("today", nargs="?", metavar="TODAY", help="the configuration in use, such as 'sync -w 5', quoted")
+    made.add_argument("application", nargs="?", metavar="APP", help="application, as module:attribute")
+    made.add_argument(
+        "today", nargs="?", metavar="TODAY", help="current configuration to compare with, quoted, such as 'sync -w 5'"
+    )
     limits = made.add_argument_group("limits")
-    limits.add_argument("--target", metavar="CONDITION", help="of latency: 'p99 < 200ms'")
-    limits.add_argument("--memory", type=_size, metavar="SIZE", help="such as 2G (default: that of the cgroup)")
-    limits.add_argument("--cpus", type=options.positive, metavar="N", help="of the server (default: those here)")
-    limits.add_argument("--db-connections", type=options.count, metavar="N", help="that the database allows the server")
-    request = made.add_argument_group("the request")
-    request.add_argument("--url", metavar="URL", help="of this machine; its path is asked for")
-    request.add_argument("--replay", metavar="FILE", help="an access log: the mix of its GET requests")
+    limits.add_argument("--target", metavar="CONDITION", help="latency target, such as 'p99 < 200ms'")
+    limits.add_argument("--memory", type=_size, metavar="SIZE", help="memory limit, such as 2G (default: the cgroup's)")
+    limits.add_argument(
+        "--cpus", type=options.positive, metavar="N", help="CPUs of the server (default: those of this machine)"
+    )
+    limits.add_argument(
+        "--db-connections", type=options.count, metavar="N", help="connections that the database allows this server"
+    )
+    request = made.add_argument_group("request")
+    request.add_argument("--url", metavar="URL", help="local URL whose path is requested")
+    request.add_argument("--replay", metavar="FILE", help="access log; its mix of GET requests is sent")
     options.add_request(request)
-    how = made.add_argument_group("how it is measured")
-    how.add_argument("--classes", type=options.words, metavar="CLASS,…", help="only these")
-    how.add_argument("--seconds", type=options.positive, default=2.0, help="of load at a time (default: 2)")
-    how.add_argument("--rounds", type=options.count, default=3, help="of the finalists, in turns (default: 3)")
-    how.add_argument("--cores", metavar="0,2-3", help="where the server runs (default: all but a quarter)")
+    how = made.add_argument_group("measurement")
+    how.add_argument(
+        "--classes", type=options.words, metavar="CLASS,…", help="worker classes to measure (default: all)"
+    )
+    how.add_argument("--seconds", type=options.positive, default=2.0, help="duration of each load (default: 2)")
+    how.add_argument("--rounds", type=options.count, default=3, help="number of rounds for the finalists (default: 3)")
+    how.add_argument("--cores", metavar="0,2-3", help="CPUs of the server (default: three quarters of them)")
     how.add_argument("--load-cores", metavar="1", help="CPUs of the load generator (default: the others)")
-    how.add_argument("--db", metavar="DSN", help="a PostgreSQL: its connections are counted (needs psycopg)")
-    how.add_argument("--locustfile", metavar="FILE", help="its users make the load (tricorn[locust])")
-    how.add_argument("--python", metavar="PATH", help="the interpreter that runs the server (default: this one)")
-    how.add_argument("--anyway", action="store_true", help="measures on a busy machine, too")
-    server = made.add_argument_group("a running server, without any load")
-    server.add_argument("--pid", type=options.count, metavar="PID", help="of its arbiter")
+    how.add_argument("--db", metavar="DSN", help="PostgreSQL database whose connections are counted (requires psycopg)")
+    how.add_argument("--locustfile", metavar="FILE", help="generate the load with these locust users (tricorn[locust])")
+    how.add_argument("--python", metavar="PATH", help="Python interpreter of the server (default: this one)")
+    how.add_argument("--anyway", action="store_true", help="measure even if the machine is busy")
+    server = made.add_argument_group("a running server (sends no requests)")
+    server.add_argument("--pid", type=options.count, metavar="PID", help="pid of its arbiter")
     server.add_argument("--socket", metavar="PATH", help="its control socket")
     server.add_argument("--name", metavar="NAME", help="its proc_name")
-    made.add_argument("--json", action="store_true", help="the answer as JSON (tricorn-tune/1)")
-    made.add_argument("-o", "--output", metavar="FILE", help="writes the JSON there as well")
-    made.add_argument("--html", metavar="FILE", help="writes a page with charts: the model's curves, measured points")
+    made.add_argument("--json", action="store_true", help="print the result as JSON (tricorn-tune/1)")
+    made.add_argument("-o", "--output", metavar="FILE", help="also write the JSON to this file")
+    made.add_argument("--html", metavar="FILE", help="write an HTML page with charts")
     return made
 
 
@@ -114,7 +122,7 @@ def main(words: Sequence[str], generate: Generator | None = None) -> int:
             if arguments.pid or arguments.socket or arguments.name:
                 return _observe(arguments)
             if not arguments.application:
-                raise BenchError("Which application is to be tuned? tricorn tune MODULE:ATTRIBUTE, or --help.")
+                raise BenchError("No application given. Usage: tricorn tune MODULE:ATTRIBUTE")
             with session.leaving_no_process():
                 _tune(arguments, generate or session.generator(), found.append)
     except Interrupted as signalled:
@@ -145,7 +153,7 @@ def _write(path: str | None, content: Callable[[], str]) -> None:
     try:
         Path(path).write_text(content())
     except OSError as error:
-        sys.stderr.write(f"\n{path} cannot be written: {error.strerror}.\n")
+        sys.stderr.write(f"\nCould not write {path}: {error.strerror}.\n")
     except BenchError as error:
         error.report()
 
@@ -161,7 +169,7 @@ class _Setup(Record):
 
 
 def _tune(arguments: argparse.Namespace, generate: Generator, say: Callable[[Findings], object]) -> None:
-    """Hands over what is found after each step. Raises BenchError."""
+    """Runs the measurement, and passes on the findings after each step. Raises BenchError."""
     _demand_local(arguments)
     if arguments.html and not drawing.available():
         raise BenchError(drawing.MISSING)
@@ -207,7 +215,7 @@ def _set_up(arguments: argparse.Namespace, generate: Generator, database: Watch 
     wanted = arguments.classes or tuple(name for name in KINDS if name != "eventlet")  # its authors advise against it
     classes = [replace(one, words=("-k", name)) for one in classes if (name := one.worker_class) and name in wanted]
     if not classes:
-        raise BenchError(f"None of the classes {', '.join(wanted)} can run an application of {interface or 'WSGI'}.")
+        raise BenchError(f"None of the worker classes {', '.join(wanted)} can run a {interface or 'WSGI'} application.")
     today = Configuration.parse(arguments.today or TODAY[interface or "WSGI"])
     os.sched_setaffinity(0, cores.load)
     bench = Bench(
@@ -254,8 +262,8 @@ def _demand_local(arguments: argparse.Namespace) -> None:
         host = urlsplit(arguments.url).hostname or ""
         if host not in LOCAL:
             raise BenchError(
-                f"{arguments.url} is not of this machine: the application is started here, once for each "
-                "configuration. Give the path alone (--path), or read a running server (--socket, --pid)."
+                f"{arguments.url} is not on this machine. tricorn tune starts the application here: give only a path "
+                "(--path), or read the counters of a running server (--socket, --pid)."
             )
 
 
@@ -265,8 +273,8 @@ def _demand_quiet(arguments: argparse.Namespace) -> None:
     busy = (proc.machine_busy_seconds() - begun) / LOOK
     if busy > BUSY and not arguments.anyway:
         raise BenchError(
-            f"Other programs keep {busy:.1f} processors busy: figures would tell about them, not about the "
-            "application. Stop them, or measure nevertheless with --anyway."
+            f"Other programs use {busy:.1f} CPUs, which would distort the results. Stop them, or measure nevertheless "
+            "with --anyway."
         )
 
 
@@ -287,7 +295,7 @@ def mix_of(path: Path) -> tuple[tuple[str, float], ...]:
         with path.open() as lines:
             found = access_log.read(lines)
     except OSError as error:
-        raise BenchError(f"The access log {path} cannot be read: {error.strerror}.") from None
+        raise BenchError(f"Could not read the access log {path}: {error.strerror}.") from None
     except LoadError as error:
         raise BenchError(str(error)) from None
     counts: dict[str, float] = {}
@@ -295,7 +303,7 @@ def mix_of(path: Path) -> tuple[tuple[str, float], ...]:
         if one.method == "GET":
             counts[one.path] = counts.get(one.path, 0.0) + 1
     if not counts:
-        raise BenchError(f"The access log {path} has no GET requests: others are not sent.")
+        raise BenchError(f"The access log {path} has no GET requests, and only those are replayed.")
     return tuple(sorted(counts.items(), key=lambda item: -item[1]))
 
 
@@ -311,11 +319,9 @@ def _notes(arguments: argparse.Namespace, setup: _Setup) -> list[str]:
     notes = []
     here = len(setup.bench.cores.server)
     if setup.limits.processors > here:
-        notes.append(
-            f"Measured on {here} processors, predicted for {setup.limits.processors:g}: that is an extrapolation."
-        )
+        notes.append(f"Measured on {here} CPUs and extrapolated to {setup.limits.processors:g}.")
     if not setup.bench.cores.apart:
-        notes.append("Server and load generator shared a processor: rates are too low, ratios are fair.")
+        notes.append("Server and load generator shared a CPU: rates are too low, but ratios are right.")
     return notes
 
 
@@ -335,7 +341,7 @@ def _socket_of(pid: int) -> Path:
         with suppress(client.ControlError), client.Control.connect(each.path, timeout=1) as control:
             if control.ask("status").get("pid") == pid:
                 return Path(each.path)
-    raise client.NoServer(f"No control socket belongs to the process {pid}: give the pid of an arbiter, or --socket.")
+    raise client.NoServer(f"Process {pid} has no control socket: give the pid of an arbiter, or --socket.")
 
 
 def _observe(arguments: argparse.Namespace) -> int:
@@ -358,9 +364,8 @@ def _observe(arguments: argparse.Namespace) -> int:
         return Status.OK
     print(
         f"{seen.application}: {seen.worker_class}, {seen.workers} workers, {seen.requests:,} requests in "
-        f"{seen.seconds:,.0f} s. A request takes {seen.spent * 1e3:.3g} ms and costs {seen.cpu * 1e3:.3g} ms of "
-        "processor time."
+        f"{seen.seconds:,.0f} s. A request takes {seen.spent * 1e3:.3g} ms, {seen.cpu * 1e3:.3g} ms of it on CPU."
     )
     print("\n".join(sentences))
-    print(f"Confidence: {seen.confidence} ({seen.requests:,} requests). Nothing was measured under load.")
+    print(f"Confidence: {seen.confidence} ({seen.requests:,} requests). No load test was run.")
     return Status.OK

@@ -1,4 +1,4 @@
-"""The answer of `tricorn tune` as one page: the model's curves over the measured points, and all tables."""
+"""The HTML page of `tricorn tune`: the model's curves with the measured points, and all tables."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def curves(calibration: Calibration, verdict: Verdict, limits: Limits) -> Chart:
     families = {family(one): one for one in known}
     lines = [row for name, one in families.items() for row in _line(name, one, calibration, limits, most)]
     points = list(_points(verdict))
-    note = "Lines are the model's, points are measured; the line through a point spans its rounds."
-    return Chart("curve", "Requests a second against workers", note, _spec(lines, points))
+    note = "Lines show the model, points the measurements; the bar through a point spans its rounds."
+    return Chart("curve", "Requests per second by number of workers", note, _spec(lines, points))
 
 
 def family(one: Prediction) -> str:

@@ -47,7 +47,7 @@ def tables(found: Findings) -> list[Table]:
 
 
 def recommendation(found: Findings) -> str:
-    """Empty for an interrupted run."""
+    """Formats the recommendation. Empty for an interrupted run."""
     verdict = found.verdict
     if verdict is None:
         return ""
@@ -57,13 +57,14 @@ def recommendation(found: Findings) -> str:
     lines = [f"Use: tricorn {found.application} {flags(best)}", "", *(f"    {line}" for line in settings(best)), ""]
     lines.append(f"Why: {_why(found, best)}")
     if verdict.today is best:
-        lines.append("It is what you have.")
+        lines.append("This is your current configuration.")
     elif verdict.today is not None and verdict.gain is not None:
         gain = verdict.gain
         spread = "" if gain.rounds < 2 else f" ({gain.low:.2f} to {gain.high:.2f})"
         memory = (best.memory - verdict.today.memory) / MIB
         lines.append(
-            f"Beside {verdict.today.name}: {gain.value:.2f} times the requests/s{spread}, {memory:+,.0f} MiB of memory."
+            f"Compared with {verdict.today.name}: {gain.value:.2f} times the requests/s{spread}, {memory:+,.0f} MiB of "
+            "memory."
         )
     if best.prediction is not None:
         lines.append(f"Next limit: {best.prediction.limit}.")
@@ -71,13 +72,13 @@ def recommendation(found: Findings) -> str:
 
 
 def flags(one: Finalist) -> str:
-    """The configuration as flags of the command line."""
+    """Formats a configuration as command line flags."""
     words = one.name.removeprefix("tricorn ")
     return words if words.startswith("-") else f"-k {words}"
 
 
 def settings(one: Finalist) -> list[str]:
-    """The configuration as lines of gunicorn.conf.py."""
+    """Formats a configuration as lines of gunicorn.conf.py."""
     if one.prediction is None:
         return []
     configuration = one.prediction.configuration
@@ -94,17 +95,17 @@ def _why(found: Findings, best: Finalist) -> str:
     if found.places:
         sentence += " (" + ", ".join(f"{place.share:.0%} in {place.name}" for place in found.places) + ")"
     processors = found.limits.processors
-    what = "one processor is" if processors == 1 else f"{processors:g} processors are"
-    sentence += f"; it costs {seconds(costs.cpu)} of processor time, so {what} busy at "
+    what = "one CPU is" if processors == 1 else f"{processors:g} CPUs are"
+    sentence += f"; it uses {seconds(costs.cpu)} of CPU time, so {what} busy at "
     sentence += f"{processors / costs.cpu:,.0f} requests/s"
     if costs.kind is Kind.LOOP and 1 / costs.rate > 1.5 * costs.cpu:
         blocked = 1 / costs.rate - costs.cpu
-        sentence += f"; calls block the event loop for {seconds(blocked)} of each request: more workers spread that"
+        sentence += f"; calls block the event loop for {seconds(blocked)} of each request: more workers share that"
     return f"{sentence}."
 
 
 def _costs(calibration: Calibration) -> Table:
-    header = ("one worker", "alone", "CPU", "at once", "requests/s", "memory", "of it own")
+    header = ("one worker", "alone", "CPU", "at once", "requests/s", "memory", "private")
     rows = [
         (
             costs.worker_class,
@@ -154,13 +155,13 @@ def remarks(found: Findings) -> list[str]:
     absent = found.calibration.absent if found.calibration is not None else {}
     lines = [f"{name} was not measured: {why}." for name, why in absent.items()]
     lines += [*found.notes, f"Planned with {limits(found)}."]
-    return [*lines, f"Measured with {found.request}; other requests may have another best configuration."]
+    return [*lines, f"Measured with {found.request}; the best configuration may differ for other requests."]
 
 
 def limits(found: Findings) -> str:
-    """Names the limits: `2 processors, 2,048 MiB of memory`."""
+    """Formats the limits: `2 CPUs, 2,048 MiB of memory`."""
     allowed = found.limits
-    parts = [f"{allowed.processors:g} processor{'s' if allowed.processors != 1 else ''}"]
+    parts = [f"{allowed.processors:g} CPU{'s' if allowed.processors != 1 else ''}"]
     if allowed.memory is not None:
         parts.append(f"{allowed.memory / MIB:,.0f} MiB of memory")
     if allowed.connections is not None:
@@ -169,7 +170,7 @@ def limits(found: Findings) -> str:
 
 
 def as_json(found: Findings) -> dict[str, Any]:
-    """The whole answer, `tricorn-tune/1`. Seconds, bytes, requests a second."""
+    """Returns the whole result, `tricorn-tune/1`, in seconds, bytes and requests per second."""
     verdict = found.verdict
     return {
         "schema": SCHEMA,

@@ -60,12 +60,12 @@ def observe(control: Control) -> Observed:
     requests = int(figures["requests"])
     if requests < LEAST_REQUESTS:
         raise BenchError(
-            f"The server has answered {requests} requests since its workers began: at least {LEAST_REQUESTS} are "
-            "needed. Ask again after some traffic, or measure the application itself: tricorn tune MODULE:ATTRIBUTE."
+            f"The server has answered only {requests} requests since its workers started; {LEAST_REQUESTS} are needed. "
+            "Try again after more traffic, or measure the application: tricorn tune MODULE:ATTRIBUTE."
         )
     worker_class = str(status["class"])
     if worker_class not in KINDS:
-        raise BenchError(f"The worker class {worker_class!r} is not one of {', '.join(KINDS)}: no model fits it.")
+        raise BenchError(f"No model for the worker class {worker_class!r}: expected one of {', '.join(KINDS)}.")
     told = [route for route in routes if route["requests"]]
     counted = sum(route["requests"] for route in told)
     spent = sum(route["seconds"] for route in told) / counted if counted else 0.0
@@ -96,7 +96,7 @@ def _memory(arbiter: int, workers: list[int]) -> tuple[int, int]:
         found = {pid: proc.memory(pid) for pid in (arbiter, *workers)}
     except (*proc.GONE, PermissionError, KeyError):
         raise BenchError(
-            "The memory of the server's processes cannot be read. Run this as the server's user, or as root."
+            "Cannot read the memory of the server's processes. Run this as the server's user, or as root."
         ) from None
     return sum(one.pss for one in found.values()), max((found[pid].private for pid in workers), default=0)
 
@@ -127,29 +127,29 @@ def advice(seen: Observed, limits: Limits) -> list[str]:
     now = current(seen, limits)
     used = seen.rate / now.rate
     found = [
-        f"It has served {seen.rate:,.1f} requests/s on average, {used:.0%} of the {now.rate:,.0f} that this "
-        f"configuration is expected to reach; {now.limit}."
+        f"It served {seen.rate:,.1f} requests/s on average, {used:.0%} of the {now.rate:,.0f} expected at most from "
+        f"this configuration; {now.limit}."
     ]
     known = costs(seen)
     match KINDS[seen.worker_class]:
         case Kind.LOOP if seen.blocked > seen.cpu:
             found.append(
-                f"Calls block the event loop for {seen.blocked * 1e3:.3g} ms of each request, longer than it computes. "
-                "`tricorn doctor` names them. Until they are gone, more workers help, and more requests at once do not."
+                f"Calls block the event loop for {seen.blocked * 1e3:.3g} ms of each request, longer than its CPU "
+                "time. `tricorn doctor` shows them. Until they are fixed, more workers help, but not more concurrency."
             )
         case Kind.ONE if seen.spent > 4 * seen.cpu:
             threads = next((n for n in THREADS if n >= seen.spent / seen.cpu), THREADS[-1])
             other = predict(known["gthread"], limits, min(seen.workers, math.ceil(limits.processors)), threads)
             found.append(
                 f"A request waits for {1 - seen.cpu / seen.spent:.0%} of its time. {other.configuration.name} is "
-                f"expected to serve {other.rate:,.0f} requests/s in {other.memory / 2**20:,.0f} MiB "
-                f"({seen.memory / 2**20:,.0f} MiB now), if the application may run in threads."
+                f"expected to serve {other.rate:,.0f} requests/s with {other.memory / 2**20:,.0f} MiB "
+                f"({seen.memory / 2**20:,.0f} MiB now), if the application is thread-safe."
             )
         case _ if now.rate * seen.cpu >= GIL_BOUND * limits.processors:
-            found.append("The processors are the limit: more workers or threads do not help.")
+            found.append("The CPUs are the limit: more workers or threads do not help.")
     if used > BUSY:
         one = known[seen.worker_class]
         wanted = math.ceil(seen.rate / BUSY / worker_rate(one, seen.threads))
         if wanted > seen.workers and seen.rate / BUSY <= limits.processors / seen.cpu:
-            found.append(f"-w {wanted} would leave {1 - BUSY:.0%} of the limit free.")
+            found.append(f"-w {wanted} would leave {1 - BUSY:.0%} of the capacity free.")
     return found

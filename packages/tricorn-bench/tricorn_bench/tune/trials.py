@@ -27,7 +27,7 @@ def finalists(found: Calibration, limits: Limits) -> list[Prediction]:
     best = [one for costs in found.costs.values() if (one := model.best(model.candidates(costs, limits)))]
     if not best:
         raise BenchError(
-            "The limits allow not a single worker of any class. "
+            "The limits do not allow a single worker of any class. "
             + "; ".join(
                 f"{name} needs {(costs.base + costs.worker) / 2**20:.0f} MiB"
                 + (f" and {costs.connections} database connections" if costs.connections else "")

@@ -40,7 +40,7 @@ class Target(Record):
                     return cls(quantile, float(number) * units[value[len(number) :]])
                 except (KeyError, ValueError):
                     pass
-        raise BenchError(f"The target {text!r} is not understood: expected one such as 'p99 < 200ms' or 'p95 < 1.5s'.")
+        raise BenchError(f"Invalid target {text!r}: expected, for example, 'p99 < 200ms' or 'p95 < 1.5s'.")
 
     def __str__(self) -> str:
         return f"{self.quantile} < {seconds(self.seconds)}"
@@ -114,14 +114,14 @@ def judge(finalists: Sequence[Finalist], today: str, target: Target | None, limi
     if not whole:
         worst = min(finalists, key=lambda one: one.failed)
         raise BenchError(
-            f"{worst.failed:.0%} of the requests to {worst.name} failed under load, and no configuration did better. "
-            "Look into the application's log, or ask for another path (--path)."
+            f"{worst.failed:.0%} of the requests to {worst.name} failed under load, and other configurations were no "
+            "better. Check the application's log, or request another path (--path)."
         )
     ranked = sorted(whole, key=lambda one: (-one.rate_within(target), one.memory))
     fitting = [one for one in ranked if limits.memory is None or one.memory <= limits.memory]
     if not fitting:
         least = min(one.memory for one in ranked) / 2**20
-        raise BenchError(f"All measured configurations took more memory than they may, {least:,.0f} MiB at least.")
+        raise BenchError(f"All measured configurations exceed the memory limit: they use at least {least:,.0f} MiB.")
     highest = fitting[0].rate_within(target)
     equal = [one for one in fitting if one.rate_within(target) >= (1 - SAME) * highest]
     best = min(equal, key=lambda one: one.memory)
@@ -135,19 +135,19 @@ def _refusal(ranked: Sequence[Finalist], best: Finalist, target: Target | None, 
         found = best.latency(LOADS[0], target.quantile)
         if found is None:
             return (
-                f"No configuration meets {target}, and {best.name} did not answer at {LOADS[0]:.0%} of its own limit."
+                f"No configuration meets {target}, and {best.name} sent no responses at {LOADS[0]:.0%} of its capacity."
             )
         return (
             f"No configuration meets {target}: the best one, {best.name}, has {target.quantile} = {seconds(found)} at "
-            f"{LOADS[0]:.0%} of its own limit. The application itself has to get faster, or the target higher."
+            f"{LOADS[0]:.0%} of its capacity. Make the application faster, or raise the target."
         )
     rates = [one.rate for one in ranked]
     differ = max(rates) / min(rates) - 1
     if len(ranked) > 2 and differ < 2 * SAME and best.rate * best.cpu < IDLE * processors:
         return (
             f"The configuration makes no difference: all measured ones serve {min(rates):,.0f} to {max(rates):,.0f} "
-            f"requests/s while the processors are {best.rate * best.cpu / processors:.0%} busy. Requests wait for "
-            "something that all workers share, such as a database or another service."
+            f"requests/s with CPUs {best.rate * best.cpu / processors:.0%} busy. Requests wait for something that all "
+            "workers share, such as a database or another service."
         )
     return ""
 
@@ -157,8 +157,8 @@ def check_alone(costs: Mapping[str, Costs], target: Target | None) -> None:
     fastest = min(costs.values(), key=lambda one: one.alone)
     if target is not None and fastest.alone > target.seconds:
         raise BenchError(
-            f"{target} cannot be met: a request takes {seconds(fastest.alone)} while there is no other one. Of that it "
-            f"computes {seconds(min(fastest.cpu, fastest.alone))}, and waits for the rest."
+            f"{target} cannot be met: a single request takes {seconds(fastest.alone)} without any other load, of which "
+            f"{seconds(min(fastest.cpu, fastest.alone))} on CPU and the rest waiting."
         )
 
 

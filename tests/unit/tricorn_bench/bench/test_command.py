@@ -43,7 +43,7 @@ def test_a_stored_result_is_reported_anew(files: tuple[str, str], capsys: pytest
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "Which application is to be measured?"),
+        ([], "No application given"),
         (["--compare", __file__, __file__], "is no result of tricorn bench: it is not JSON"),
         (["--report", "/nonexistent.json"], "/nonexistent.json cannot be read"),
         (["shop:app", "--fail-if", "p99"], "The condition 'p99' cannot be read"),

@@ -50,8 +50,8 @@ def test_the_sections_are_heys() -> None:
         "  0.010 [1]\t|",
         "Latency distribution:\n  10% in 0.0010 secs\n",
         "  99% in 0.0100 secs\n\nStatus code distribution:\n  [200]\t9 responses\n  [404]\t1 responses\n\n",
-        "Error distribution:\n  [1]\tno complete answer in time\n",
-        "Generator:\n  CPU:\t0.0110 secs, 1000.0 µs each, 2% of a processor\n",
+        "Error distribution:\n  [1]\tno complete response in time\n",
+        "Generator:\n  CPU:\t0.0110 secs, 1000.0 µs each, 2% of a CPU\n",
     ):
         assert part in said
     assert list(summary.warnings(result())) == []
@@ -68,7 +68,7 @@ def test_handshakes_have_a_section() -> None:
         "reasons": {"the alert CertificateRequired": 2},
     }
     said = summary.text(result(tls=tls, errors={"alert": 2}))
-    assert "  [2]\tthe server refused with an alert of TLS\n" in said
+    assert "  [2]\tthe server sent a TLS alert\n" in said
     assert (
         "TLS:\n  Full:\t3 handshakes, p50 2.00 ms, p99 4.10 ms\n  Resumed:\t0 handshakes\n  Version:\tTLSv1.3\n"
         "  Suite:\tTLS_AES_128_GCM_SHA256 (1), TLS_AES_256_GCM_SHA384 (2)\n  [2]\tthe alert CertificateRequired\n"
@@ -91,13 +91,16 @@ def test_nothing_was_answered() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"unsent": 3}, "3 requests were due and never sent"),
-        ({"unanswered": 2}, "2 requests were under way at the end"),
+        ({"unsent": 3}, "3 requests were not sent"),
+        ({"unanswered": 2}, "2 requests were still running at the end"),
         (
             {"generator": {**result().generator, "bottleneck": True, "busy_share": 0.97}},
-            "the generator was the bottleneck",
+            "the load generator was the bottleneck",
         ),
-        ({"generator": {**result().generator, "bottleneck": True, "send_lag_p99": 0.02}}, "one waited 20.0 ms for it"),
+        (
+            {"generator": {**result().generator, "bottleneck": True, "send_lag_p99": 0.02}},
+            "1 % of events waited 20.0 ms for it",
+        ),
     ],
 )
 def test_what_makes_figures_doubtful(changes: dict[str, Any], words: str) -> None:

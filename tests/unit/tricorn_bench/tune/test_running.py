@@ -45,12 +45,12 @@ def test_what_a_server_says_of_itself() -> None:
 
 
 def test_too_few_requests() -> None:
-    with pytest.raises(BenchError, match=r"has answered 99 requests .* at least 100"):
+    with pytest.raises(BenchError, match=r"has answered only 99 requests .*; 100 are needed"):
         running.observe(Server("sync", 99))
 
 
 def test_a_class_without_a_model() -> None:
-    with pytest.raises(BenchError, match="no model fits it"):
+    with pytest.raises(BenchError, match="No model for the worker class 'hosted'"):
         running.observe(Server("hosted", 5_000))
 
 
@@ -86,7 +86,7 @@ class TestAdvice:
 
     def test_busy_processors(self) -> None:
         text = " ".join(running.advice(observed(spent=0.01, cpu=0.01, blocked=0.0, rate=100), Limits(4.0)))
-        assert "The processors are the limit" in text
+        assert "The CPUs are the limit" in text
 
     def test_an_idle_server_needs_nothing(self) -> None:
         assert len(running.advice(observed(spent=0.004, rate=1.0), Limits(4.0))) == 1
