@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -163,6 +164,13 @@ def wake_ups(pid: int) -> dict[int, int]:
         with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
             found[int(task)] = _voluntary_switches(f"/proc/{pid}/task/{task}/status")
     return found
+
+
+def is_quiet(pid: int, seconds: float = 0.3) -> bool:
+    """Whether no thread wakes in this time. A thread that waits for a processor is not quiet."""
+    before = wake_ups(pid)
+    time.sleep(seconds)  # the period that is measured
+    return wake_ups(pid) == before and all_threads_are("S", pid)
 
 
 def threads(pid: int) -> int:

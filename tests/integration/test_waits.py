@@ -43,13 +43,7 @@ def server_of(alias: str, room: int = 4, **options: Any) -> Server:
 
 
 def until_quiet(pid: int) -> None:
-    def is_quiet() -> bool:
-        before = proc.wake_ups(pid)
-        time.sleep(0.3)  # the period that is measured
-        # A worker that waits for a processor is not quiet.
-        return proc.wake_ups(pid) == before and proc.all_threads_are("S", pid)
-
-    until(is_quiet, "nothing happens in the worker")
+    until(lambda: proc.is_quiet(pid), "nothing happens in the worker")
 
 
 def wake_ups(pid: int) -> int:
