@@ -86,7 +86,7 @@ class WorkerHandle:
                 self.close()
             messages += self.decoder.feed(data) if data else self.decoder.close()
             size += len(data)
-        if not self.allowance.take(size, len(messages), now):
+        if not self.allowance.take(size, len(messages), now, is_all=size < most):
             raise TooTalkative
         for message in messages:
             if isinstance(message, Ready):
@@ -240,16 +240,20 @@ def _reset_signals(signals: Iterable[signal.Signals]) -> None:
 
 
 class Allowance:
-    """Limits what a worker may send, so that no worker takes all of the arbiter's time: a token bucket, of bytes."""
+    """Limits what a worker may send, so that no worker takes all of the arbiter's time: a token bucket, of bytes.
+
+    It fills up while the arbiter reads all that the worker sends, however slow a busy machine makes both.
+    """
 
     def __init__(self) -> None:
         self._left: float = BURST
         self._at: float | None = None
+        """When all was last read; None: the pipe may hold more."""
 
-    def take(self, size: int, messages: int, now: float) -> bool:
-        """Whether there was enough left."""
+    def take(self, size: int, messages: int, now: float, *, is_all: bool) -> bool:
+        """Whether there was enough left. `is_all`: the pipe is empty now."""
         if self._at is not None:
             self._left = min(BURST, self._left + (now - self._at) * RATE)
-        self._at = now
+        self._at = now if is_all else None
         self._left -= size + messages * MESSAGE
         return self._left >= 0

@@ -15,6 +15,7 @@ from tricorn.arbiter.worker_handle import (
     BURST,
     LAST_WORDS,
     READ_SIZE,
+    Allowance,
     TooTalkative,
     WorkerHandle,
     open_bell,
@@ -78,6 +79,19 @@ def test_a_worker_that_sends_without_end_is_found_out() -> None:
     handle.receive(1.0)
     os.close(worker)
     handle.close()
+
+
+def test_an_arbiter_that_falls_behind_refills_no_allowance() -> None:
+    """On a busy machine a second may pass with each turn, in which all of the pipe cannot be read."""
+    allowance = Allowance()
+    turns = [allowance.take(READ_SIZE, READ_SIZE // 8, float(now), is_all=False) for now in range(100)]
+    assert turns[0]
+    assert not turns[-1]
+
+
+def test_an_arbiter_that_keeps_up_refills_the_allowance() -> None:
+    allowance = Allowance()
+    assert all(allowance.take(READ_SIZE, READ_SIZE // 8, float(now), is_all=True) for now in range(1000))
 
 
 def test_a_signal_to_a_worker_that_is_gone_is_no_error() -> None:
