@@ -18,19 +18,16 @@ DIGITS = b"9" * 400
 
 
 def pipes() -> list[int]:
-    """Those that it may write to, but for its standard streams and duplicates of them."""
-    log = {os.fstat(number).st_ino for number in (1, 2)}
-    found = []
+    """Write ends of the arbiter's pipes: neither standard streams nor pipes of its own, each once."""
+    ends: dict[int, dict[int, int]] = {os.O_RDONLY: {}, os.O_WRONLY: {}, os.O_RDWR: {}}
     for name in os.listdir("/proc/self/fd"):
         number = int(name)
-        try:
+        with suppress(OSError):
             status = os.fstat(number)
-            writes = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_WRONLY
-        except OSError:
-            continue
-        if number > 2 and stat.S_ISFIFO(status.st_mode) and status.st_ino not in log and writes:
-            found.append(number)
-    return found
+            if stat.S_ISFIFO(status.st_mode):
+                ends[fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE][status.st_ino] = number
+    log = {os.fstat(number).st_ino for number in (1, 2)}
+    return [number for pipe, number in ends[os.O_WRONLY].items() if pipe not in log and pipe not in ends[os.O_RDONLY]]
 
 
 LINES = {
@@ -117,10 +114,12 @@ WAYS: dict[str, Callable[[], None]] = {f"/{way.__name__}": way for way in (share
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
     path = environ["PATH_INFO"]
     if path == "/flood":
+        numbers, full_pipe = pipes(), b"parted\n" * 9000
+        for number in numbers:
+            os.set_blocking(number, True)
         while True:
-            for number in pipes():
-                os.set_blocking(number, True)
-                os.write(number, b"parted\n" * 500)
+            for number in numbers:
+                os.write(number, full_pipe)
     if path in WAYS:
         WAYS[path]()
     for number in pipes() if path in LINES else ():

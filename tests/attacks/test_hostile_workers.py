@@ -30,7 +30,7 @@ def test_lines_that_no_worker_writes_are_passed_over() -> None:
 
 
 def test_a_worker_that_writes_without_end_is_killed_and_replaced() -> None:
-    with Server("hostile:application", workers=1) as server:
+    with Server("hostile:application", workers=1, timeout=0) as server:
         worker = server.worker_pid()
         before = proc.private_bytes(server.pid)
         with server.connect() as wire, suppress(Silent, OSError):
