@@ -205,9 +205,14 @@ wheel: $(VENV)/.setup ### Builds the wheels into dist/, as they are released: th
 	@for package in $(PACKAGES); do (cd $$package && $(abspath $(BIN))/python -m hatchling build -t wheel -d $(abspath dist) >/dev/null); done
 
 .PHONY: check-wheel
-check-wheel: build ### Proves that each distribution installs alone, in a clean environment without Rust, and serves or says what is missing
+check-wheel: build .venvs/release/.setup ### Proves that each distribution installs alone, in a clean environment without Rust, and serves or says what is missing; checks what an index shows of it
 	$(call say,The wheels in clean environments)
-	@scripts/check_wheel $(BIN)/python
+	@scripts/check_wheel $(BIN)/python .venvs/release/bin/python
+
+.venvs/release/.setup: requirements/release.txt | $(VENV)/.made
+	@$(BIN)/python -m venv .venvs/release
+	@.venvs/release/bin/python -m pip install --quiet -r requirements/release.txt
+	@touch $@
 
 ##@ Now and then
 

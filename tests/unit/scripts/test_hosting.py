@@ -89,6 +89,14 @@ def test_a_release_runs_the_tests_and_publishes_every_distribution() -> None:
     assert download["pattern"] == "{wheels-linux-*,packages,source}"
 
 
+def test_a_release_checks_what_the_index_will_show() -> None:
+    metadata = read(GITHUB / "workflows" / "release.yml")["jobs"]["metadata"]
+    (run,) = (step["run"] for step in metadata["steps"] if "run" in step)
+    assert "scripts/check_metadata.py dist/* --address $ADDRESS" in run
+    (download,) = (step["with"] for step in metadata["steps"] if "download-artifact" in step.get("uses", ""))
+    assert download["pattern"] == "{wheels-linux-*,packages,source}"
+
+
 def test_the_version_is_the_same_everywhere() -> None:
     (version,) = re.findall(r'^__version__ = "(.+)"$', (ROOT / "python/tricorn/version.py").read_text(), re.MULTILINE)
     assert f'version = "{version}"' in (ROOT / "Cargo.toml").read_text()
