@@ -219,7 +219,7 @@ def test_top_screen(shop: Server, width: int, head: str, style: str) -> None:
         terminal.resize(100, 12)
         terminal.wait(r"PSS  CONN  AGE *$")
         terminal.type("?")
-        terminal.wait("^d +drain the worker: a successor serves before it leaves$")
+        terminal.wait("^d +drain the selected worker: a successor starts first$")
         terminal.type("q")
         assert terminal.status() == 0
         assert not terminal.is_on_alternate_screen()
@@ -228,10 +228,10 @@ def test_top_screen(shop: Server, width: int, head: str, style: str) -> None:
 @needs_tmux
 def test_without_colours_and_in_read_only_mode(shop: Server) -> None:
     with Tmux(words(shop, "--read-only"), 100, 20, env={"NO_COLOR": "1"}) as terminal:
-        terminal.wait("choose")
+        terminal.wait("select")
         for key in "R+-":
             terminal.type(key)
-            terminal.wait("read-only: nothing is changed from here")
+            terminal.wait("not allowed: started with --read-only")
             terminal.type("r")
             terminal.wait("requests:|requests over")
         assert terminal.attributes() <= HARMLESS - {RED, MAGENTA}
@@ -260,7 +260,7 @@ def test_a_server_that_ends_and_one_that_takes_its_place(tmp_path: Path) -> None
     with controlled(path=str(tmp_path / "ctl")) as server, Tmux(words(server), 100, 20) as terminal:
         terminal.wait(ROW % (1, server.worker_pid(), 1, "serving", 0))
         server.stop()
-        terminal.wait(r"The screen is as\s+it was")
+        terminal.wait(r"The screen shows\s+the last state")
         assert "REQ/S" in terminal.text()
         with controlled(path=str(tmp_path / "ctl")) as second:
             terminal.wait(ROW % (1, second.worker_pid(), 1, "serving", 0))
@@ -277,25 +277,25 @@ def test_what_is_done_from_the_keyboard_is_asked_first() -> None:
         (first,) = server.worker_pids()
         terminal.wait(ROW % (1, first, 1, "serving", 0))
         terminal.type("+")
-        terminal.wait(r"^one worker more\? \(y/n\)$")
+        terminal.wait(r"^add a worker\? \(y/n\)$")
         terminal.type("n")
-        terminal.wait("^not done$")
+        terminal.wait("^nothing changed$")
         terminal.type("+", "y")
-        terminal.wait("^scale: 2 workers are wanted, 1 were before$")
+        terminal.wait("^scale: from 1 to 2 workers$")
         terminal.wait(r"2 of 2 workers")
         terminal.type("-", "y")
         terminal.wait(r"1 of 1 workers")
         (second,) = until(lambda: len(server.worker_pids()) == 1 and server.worker_pids(), "one is left")
         terminal.type("R")
-        terminal.wait(r"^reload: .*\(y/n\)$")
+        terminal.wait(r"^reload .*\(y/n\)$")
         terminal.type("y")
-        terminal.wait("^reload committed|^[0-9] workers? ended: reload")
+        terminal.wait("^reload committed|^[0-9] workers? exited: reload")
         terminal.wait(r"generation 2 · 1 of 1 workers")
         until(lambda: second not in server.worker_pids(), "the old one has gone")
         third = server.worker_pid()
         terminal.wait(ROW % (1, third, 2, "serving", 0))
         terminal.type("Down", "d")
-        terminal.wait(rf"^drain worker \d \(pid {third}\)\? A successor serves first\. \(y/n\)$")
+        terminal.wait(rf"^drain worker \d \(pid {third}\)\? A successor starts first\. \(y/n\)$")
         assert server.worker_pids() == [third]
         terminal.type("y")
         until(lambda: third not in server.worker_pids(), "another has taken its place")
@@ -311,7 +311,7 @@ def test_an_arbiter_that_stands_still_hides_no_worker() -> None:
         terminal.wait(ROW % (1, server.worker_pid(), 1, "serving", 0))
         server.signal(signal.SIGSTOP)
         try:
-            terminal.wait("^The arbiter does not answer in time")
+            terminal.wait("^The arbiter does not respond")
             with server.connect() as client:
                 client.send(b"GET /sleep?s=20 HTTP/1.1\r\nHost: a\r\n\r\n")
                 terminal.wait(ROW % (1, server.worker_pid(), 1, "serving", 1))
@@ -359,7 +359,7 @@ def test_a_worker_that_writes_rubbish_into_its_page_harms_neither_arbiter_nor_to
             for _ in range(10):
                 assert server.get("/hello").status == 200
                 terminal.type("r")
-                terminal.wait("all requests that run|requests over")
+                terminal.wait("all running requests|requests over")
             assert terminal.attributes() <= HARMLESS
             terminal.type("q")
             assert terminal.status() == 0

@@ -1,4 +1,4 @@
-"""`tricorn ctl WORD …`: asks and tells a running server; without a word, a prompt."""
+"""`tricorn ctl [COMMAND …]`: queries and controls a running server; without a command, an interactive prompt."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tricorn.control.client import Control, ControlError, NoAnswer, NoServer, Re
 
 TIMEOUT = 5.0
 PATIENCE = 300.0
-"""Seconds for an answer that comes when a reload or a worker has ended (`--wait`)."""
+"""Timeout in seconds with `--wait`: a reload or a worker has to finish first."""
 
 HISTORY = "~/.tricorn_ctl_history"
 
@@ -79,8 +79,8 @@ def _parser() -> argparse.ArgumentParser:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("-s", "--socket", metavar="SOCKET", help=f"its control socket (${client.VARIABLE})")
     which.add_argument("-n", "--name", metavar="NAME", help="the server with this proc_name")
-    parser.add_argument("-t", "--timeout", metavar="SECONDS", type=float, help="time limit for the answer")
-    parser.add_argument("--json", action="store_true", help="prints the result as JSON")
+    parser.add_argument("-t", "--timeout", metavar="SECONDS", type=float, help="timeout for the answer")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("word", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser
 
@@ -109,7 +109,7 @@ def _ask(control: Control, asking: Asking, *, as_json: bool) -> int:
 
 
 def _check_meant(control: Control) -> None:
-    """Says which server was found. Raises Usage if it works in another directory than ours."""
+    """Prints which server was found. Raises Usage if it runs in another directory."""
     status = control.ask("status")
     name, directory = status.get("name"), status.get("directory")
     server = f"{name} (pid {status.get('pid')}, {status.get('app')}) in {directory}"
@@ -160,15 +160,15 @@ def _list(*, as_json: bool) -> int:
 
 
 def _prompt(path: str, timeout: float | None, *, as_json: bool) -> int:
-    """Until the end of the input."""
+    """Reads commands until the end of the input."""
     history = _History()
-    print(f"Connected to {path}. `help` lists the words; the end of input leaves.")
+    print(f"Connected to {path}. Type `help` for the commands, Ctrl-D to quit.")
     try:
         while True:
             try:
                 line = shlex.split(input("tricorn> "))
             except ValueError as error:
-                print(f"This line is not understood: {error}.")
+                print(f"Could not parse this line: {error}.")
                 continue
             if line in (["quit"], ["exit"], ["q"]):
                 return Status.DONE
@@ -200,7 +200,7 @@ def _answer(path: str, line: list[str], timeout: float | None, *, as_json: bool)
 
 
 class _History:
-    """Lines of before, as far as this Python has readline and the file can be used."""
+    """Command history, if this Python has readline and the file is writable."""
 
     def __init__(self) -> None:
         self._path = os.path.expanduser(HISTORY)

@@ -1,4 +1,4 @@
-"""The words of `tricorn ctl`: what a line asks for. Pure."""
+"""Parser of `tricorn ctl`: turns a line into a request. Pure."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ from tricorn.spelling import hint
 
 
 class Usage(Exception):
-    """The line is not understood; the message is a sentence."""
+    """Usage error. The message is a sentence."""
 
 
 class Asking(Record):
+    """A request to the server."""
+
     word: str
-    """The server's."""
+    """Name of the command in the control protocol."""
     arguments: Mapping[str, Any] = {}
 
     @property
     def waits(self) -> bool:
-        """The answer comes when something has ended that may take its time."""
+        """Whether the answer comes only when a reload or a worker has finished."""
         return self.arguments.get("wait") is True
 
     @property
     def changes(self) -> bool:
-        """The server is another one afterwards, or its log is."""
+        """Whether the command changes the server or its log."""
         return self.word in CHANGES
 
 
@@ -55,14 +57,14 @@ def parse(words: Sequence[str]) -> Asking:
 
 
 def asks_for_help(line: Sequence[str]) -> Sequence[str] | None:
-    """The words that are asked about: `reload --help`, `help reload`. None: the line is no such question."""
+    """Returns the command that help is requested for: `reload --help`, `help reload`. None: no help is requested."""
     if HELP.isdisjoint(line[1:]):
         return line[1:] if line[:1] == ["help"] else None
     return [word for word in line if word not in HELP]
 
 
 def explanation(words: Sequence[str]) -> str:
-    """How a word is written, and what it does. Raises Usage."""
+    """Returns the usage and help of a command. Raises Usage."""
     for length in (2, 1):
         name = " ".join(words[:length])
         known = [form for key, form in EXPLAINED.items() if key == name] or [
@@ -74,7 +76,7 @@ def explanation(words: Sequence[str]) -> str:
 
 
 def _unknown(name: str) -> str:
-    return f"There is no word {name!r}{hint(name, FORMS, otherwise='; `help` lists them.')}"
+    return f"Unknown command {name!r}{hint(name, FORMS, otherwise='; `help` lists the commands.')}"
 
 
 def _plain(word: str) -> Callable[[list[str]], Asking]:
@@ -197,13 +199,13 @@ FORMS: dict[str, Form] = {
     "status": Form("status", "Show the state of the server.", _plain("status")),
     "workers": Form("workers", "List the workers: slot, pid, state.", _plain("workers")),
     "requests": Form("requests [--older SECONDS]", "List running requests, oldest first.", _requests),
-    "routes": Form("routes", "Show the cost of the application's routes, most expensive first.", _plain("routes")),
+    "routes": Form("routes", "Show the cost of each route, most expensive first.", _plain("routes")),
     "stacks": Form("stacks [WORKER]", "Show the Python stacks of the application's threads.", _stacks),
     "listeners": Form("listeners", "List the listeners.", _plain("listeners")),
     "stats": Form("stats", "Show the counters of all workers.", _plain("stats")),
     "config": Form(
         "config [--changed]",
-        "Show settings, their values and origin.",
+        "Show the settings with their values and origins.",
         _switch("config", "--changed", "changed"),
     ),
     "health": Form("health", "Exit with 0 if the server is ready, otherwise 1.", _plain("health")),
@@ -217,12 +219,12 @@ FORMS: dict[str, Form] = {
         _switch("reload", "--wait", "wait"),
     ),
     "scale": Form("scale N|+N|-N|auto", "Set the number of workers; auto: as configured.", _scale),
-    "cancel": Form("cancel WORKER.SLOT@START", "Cancel a request; `requests` shows its name.", _cancel),
+    "cancel": Form("cancel WORKER.SLOT@START", "Cancel a request; `requests` shows the identifier.", _cancel),
     "drain": Form("drain WORKER [--wait]", "Replace the worker in this slot, starting its successor first.", _drain),
     "worker add": Form("worker add [N]", "Same as `scale +N`.", _scale_by("+")),
     "worker remove": Form("worker remove [N]", "Same as `scale -N`.", _scale_by("-")),
-    "worker kill": Form("worker kill PID", "Stop a worker by TERM; a new one replaces it.", _kill),
-    "ready": Form("ready on|off", "Set the answer of the readiness probe; requests are still served.", _ready),
+    "worker kill": Form("worker kill PID", "Stop a worker with TERM; a new one replaces it.", _kill),
+    "ready": Form("ready on|off", "Set the result of the readiness probe; requests are still served.", _ready),
     "log-level": Form("log-level LEVEL", "Set the log level of all processes until the next reload.", _log_level),
     "reopen": Form("reopen", "Reopen the log files, like USR1.", _plain("reopen")),
     "upgrade": Form("upgrade", "Start a successor of the server, like USR2.", _plain("upgrade")),
@@ -235,13 +237,13 @@ FORMS: dict[str, Form] = {
 }
 
 LS = Form("ls", "List running servers; remove sockets of servers that are gone.", _plain("ls"))
-"""Asks no server: `ctl_command` does it."""
+"""Needs no server: `ctl_command` handles it."""
 
 EXPLAINED = {**FORMS, "ls": LS}
 
 CHANGES = frozenset(
     ("reload", "scale", "cancel", "drain", "kill", "ready", "log-level", "reopen", "upgrade", "shutdown")
 )
-"""Words of the server that are not only asked."""
+"""Commands that change the server."""
 
 HELP = frozenset(("-h", "--help"))

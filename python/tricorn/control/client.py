@@ -1,4 +1,4 @@
-"""Asks a running server over its control socket.
+"""Client of the control socket of a running server.
 
 with Control.connect(find(None, None), timeout=5) as control:
     control.ask("status")
@@ -38,19 +38,19 @@ class ControlError(Exception):
 
 
 class NoServer(ControlError):
-    """There is none, or there are several."""
+    """No server was found, or several."""
 
 
 class NoAnswer(ControlError):
-    """The server did not answer in time, or left."""
+    """The server did not answer in time, or closed the connection."""
 
 
 class TooLate(NoAnswer):
-    """The server did not answer in time, but may do so yet: the connection stands."""
+    """The server did not answer in time, but may still do so: the connection is open."""
 
 
 class Refused(ControlError):
-    """The server's answer is that it will not."""
+    """The server rejected the request."""
 
     def __init__(self, kind: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -59,7 +59,7 @@ class Refused(ControlError):
 
 
 class Row(Record):
-    """A worker, and which page is its own."""
+    """A worker and the number of its page."""
 
     slot: int
     pid: int
@@ -67,11 +67,11 @@ class Row(Record):
     generation: int
     state: str
     page: int | None
-    """None: its page is in memory of before, which is not handed out."""
+    """None: its page is in an older memory region, which is not shared."""
 
 
 class Pages:
-    """The sealed pages of a server: what its workers count, as it happens.
+    """The sealed pages of a server, with the counters of its workers as they change.
 
     The mappings are private (copy-on-write): the core's readers want writable memory, and what one writes is seen
     by no other process. What the server writes is seen at once.
@@ -112,13 +112,13 @@ def _connected(path: str, timeout: float) -> socket.socket:
 
 
 class Control:
-    """A connection. It is used by one thread, and asks one thing at a time."""
+    """A connection to a server, for one thread and one request at a time."""
 
     def __init__(self, path: str | os.PathLike[str], timeout: float = 5.0) -> None:
         """Connects. Raises NoServer."""
         self.path = os.fspath(path)
         self.timeout = timeout
-        """Seconds that an answer may take; 0: without end."""
+        """Timeout of an answer in seconds; 0: none."""
         self._buffer = bytearray()
         self._descriptors: list[int] = []
         self._last = 0
@@ -129,7 +129,7 @@ class Control:
                 time.sleep(MOMENT)
                 self._socket = _connected(self.path, timeout)
         except OSError as error:
-            raise NoServer(f"No server answers at {self.path}: {error.strerror or error}.") from None
+            raise NoServer(f"Could not connect to a server at {self.path}: {error.strerror or error}.") from None
 
     @classmethod
     def connect(cls, path: str | os.PathLike[str], timeout: float = 5.0) -> Control:
@@ -155,7 +155,7 @@ class Control:
         self._descriptors.clear()
 
     def ask(self, word: str, **arguments: object) -> dict[str, Any]:
-        """The result. Raises Refused, and NoAnswer."""
+        """Sends a request and returns the result. Raises Refused and NoAnswer."""
         number = self._send(word, arguments)
         until = time.monotonic() + self.timeout if self.timeout else None
         while True:
@@ -165,7 +165,7 @@ class Control:
             if answer.get("ok") is True:
                 result = answer.get("result")
                 return result if isinstance(result, dict) else {}
-            raise Refused(str(answer.get("kind", "refused")), str(answer.get("error", "no reason was given")))
+            raise Refused(str(answer.get("kind", "refused")), str(answer.get("error", "no reason given")))
 
     def events(self) -> Iterator[dict[str, Any]]:
         """Yields the server's events from now on, until it ends. Raises Refused."""
@@ -179,7 +179,7 @@ class Control:
                 yield line
 
     def pages(self) -> Pages:
-        """Raises Refused where the server's system cannot seal them."""
+        """Returns the pages of the workers. Raises Refused if the server's system cannot seal them."""
         answer = self.ask("pages")
         descriptors, self._descriptors = self._descriptors, []
         return Pages(answer, descriptors)
@@ -217,7 +217,7 @@ class Control:
             except TimeoutError:
                 raise self._no_answer() from None
             except OSError as error:
-                raise NoAnswer(f"The connection to {self.path} is broken: {error.strerror or error}.") from None
+                raise NoAnswer(f"Lost the connection to {self.path}: {error.strerror or error}.") from None
             self._descriptors += received
             if not data:
                 raise NoAnswer(f"The server at {self.path} has closed the connection.")
@@ -244,16 +244,16 @@ class Found(Record):
 
 
 def find(path: str | None, name: str | None) -> Path:
-    """The socket of the server that is meant: by path, by name, by the variable, or the only one there is.
+    """Finds the control socket of a server: by path, by name, by the variable, or the only one.
 
-    Raises NoServer, naming the places that were looked at.
+    Raises NoServer with the directories that were searched.
     """
     if path is None and name is None:
         given = os.environ.get(VARIABLE, "")
         path = given if given not in ("", "auto") else None
     if path is not None:
         if not os.path.exists(path):
-            raise NoServer(f"There is no control socket at {path}.")
+            raise NoServer(f"No control socket at {path}.")
         return Path(path)
     directories = looked_at()
     if name is not None:
@@ -262,7 +262,7 @@ def find(path: str | None, name: str | None) -> Path:
             if os.path.exists(link):
                 return Path(link)
         where = _list(directories)
-        raise NoServer(f"No server is called {name!r} (proc_name): looked for {name}{socket_path.SUFFIX} in {where}.")
+        raise NoServer(f"No server is named {name!r} (proc_name): looked for {name}{socket_path.SUFFIX} in {where}.")
     alive = [each.path for each in sockets(directories) if each.alive]
     if len(alive) == 1:
         return Path(alive[0])
@@ -270,18 +270,18 @@ def find(path: str | None, name: str | None) -> Path:
         raise NoServer(
             f"Several servers are running; `tricorn ctl ls` lists them. Select one with --socket: {', '.join(alive)}."
         )
-    raise NoServer(f"No server with a control socket was found: looked in {_list(directories)}.")
+    raise NoServer(f"No running server found: looked in {_list(directories)}.")
 
 
 def is_named(path: str | None, name: str | None) -> bool:
-    """Whether `find` is told which server is meant: by these, by the variable, or by the service that this runs in."""
+    """Whether the server is specified: by these, by the variable, or by the service that this runs in."""
     given = os.environ.get(VARIABLE, "")
     own = any(each.own for each in socket_path.automatic(os.environ, os.geteuid()))
     return path is not None or name is not None or given not in ("", "auto") or own
 
 
 def looked_at() -> list[str]:
-    """The directories in which this user's servers have their sockets, and for root those of others; only safe ones."""
+    """Returns the directories with sockets of this user's servers, for root also of other users'; only safe ones."""
     uid = os.geteuid()
     wanted = {each.path: uid for each in socket_path.automatic(os.environ, uid)}
     wanted |= _of_systemd(uid)
@@ -291,7 +291,7 @@ def looked_at() -> list[str]:
 
 
 def sockets(directories: list[str]) -> list[Found]:
-    """Every control socket in them; links are other names of one."""
+    """Returns every control socket in these directories. Symbolic links are other names of one."""
     found = []
     for directory in directories:
         for entry in sorted(os.listdir(directory)):
@@ -303,7 +303,7 @@ def sockets(directories: list[str]) -> list[Found]:
 
 
 def remove_dead(found: Found) -> None:
-    """Only in a directory of this user's: what another user shows to root may be something else a moment later."""
+    """Removes a socket without a server, only from a directory of this user: others could swap it meanwhile."""
     if not found.alive and _owner(os.path.dirname(found.path)) == os.geteuid():
         try:
             os.unlink(found.path)
@@ -312,7 +312,7 @@ def remove_dead(found: Found) -> None:
 
 
 def is_alive(path: str) -> bool:
-    """Whether a server listens. A pid in a name proves nothing: it may be one of another container."""
+    """Whether a server listens. The pid in a name proves nothing: it may belong to another container."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(PROBE)
         try:
@@ -369,7 +369,7 @@ def _owner(directory: str) -> int:
 
 
 def _list(directories: list[str]) -> str:
-    return ", ".join(directories) or "no directory (there is none of those that servers make)"
+    return ", ".join(directories) or "no directory, because none of the usual ones exists"
 
 
 def _mapped(descriptor: int, size: int) -> mmap.mmap:

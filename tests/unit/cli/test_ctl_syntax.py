@@ -68,8 +68,8 @@ def test_a_line_is_one_request_which_the_server_understands(line: str, word: str
         ("worker eat 3", "Usage: worker add [N] | worker kill PID | worker remove [N]"),
         ("shutdown now", "Usage: shutdown [graceful|quick]"),
         ("requests --older x", "Usage: requests [--older SECONDS]"),
-        ("relaod", "There is no word 'relaod'; did you mean 'reload'?"),
-        ("xyzzy", "There is no word 'xyzzy'; `help` lists them."),
+        ("relaod", "Unknown command 'relaod'; did you mean 'reload'?"),
+        ("xyzzy", "Unknown command 'xyzzy'; `help` lists the commands."),
     ],
 )
 def test_a_line_that_is_not_understood_is_answered_with_what_would_be(line: str, sentence: str) -> None:

@@ -76,7 +76,7 @@ class TestFind:
     def test_the_path_that_is_given(self, home: Path) -> None:
         (home / "x").touch()
         assert find(str(home / "x"), None) == home / "x"
-        with pytest.raises(NoServer, match=f"There is no control socket at {home}/y"):
+        with pytest.raises(NoServer, match=f"No control socket at {home}/y"):
             find(str(home / "y"), None)
 
     def test_the_variable_unless_it_is_auto(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""`tricorn top`: a running server on the terminal, or as a table or JSON for programs."""
+"""`tricorn top`: shows a running server live in the terminal, or prints a table or JSON."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ TIMEOUT = 2.0
 """Seconds that an answer may take. Keys wait meanwhile."""
 
 DESCRIPTION = """\
-Shows what a running server does: requests, times, queue and memory of each worker, and the requests that take long.
-Without a terminal, or with TERM=dumb, it prints a table each interval."""
+Shows a running server live: request rate, latency, queue and memory of each worker, and slow requests. Without a
+terminal, or with TERM=dumb, prints a table at each interval."""
 
 
 def main(words: Sequence[str]) -> int:
@@ -99,7 +99,9 @@ def _show(connect: Callable[[], Source], source: Source, given: argparse.Namespa
     try:
         return terminal.run(live.run)
     except curses.error as error:
-        print(f"A table is printed: the terminal {os.environ.get('TERM')!r} cannot be used ({error}).", file=sys.stderr)
+        print(
+            f"Cannot use the terminal {os.environ.get('TERM')!r} ({error}); printing tables instead.", file=sys.stderr
+        )
         return _print(source, given)
 
 

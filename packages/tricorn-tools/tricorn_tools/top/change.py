@@ -154,14 +154,14 @@ def _happened(before: Look, now: Look) -> tuple[str, ...]:
     ended = {reason: count - before.exits.get(reason, 0) for reason, count in now.exits.items()}
     return (
         *(_RELOADS.get(result, f"reload {result}") for result in reloads),
-        *(f"{count} worker{'s' * (count > 1)} ended: {reason}" for reason, count in ended.items() if count > 0),
+        *(f"{count} worker{'s' * (count > 1)} exited: {reason}" for reason, count in ended.items() if count > 0),
     )
 
 
 _RELOADS = {
     "committed": "reload committed",
-    "refused": "reload refused: the log says why, and all is as it was",
-    "rolled_back": "reload rolled back: the log says why, and all is as it was",
+    "refused": "reload rejected, nothing changed; see the log",
+    "rolled_back": "reload rolled back, nothing changed; see the log",
 }
 
 

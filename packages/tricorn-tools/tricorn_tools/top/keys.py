@@ -1,4 +1,4 @@
-"""Reducer of key presses. Actions that change the server ask first, and are refused in read-only mode."""
+"""Reducer of key presses. Actions that change the server need confirmation, and are rejected in read-only mode."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from tricorn_tools.top import routes
 from tricorn_tools.top.look import Request, Route, Worker
 from tricorn_tools.top.table import SORTS, Running
 
-READ_ONLY = "read-only: nothing is changed from here (started with --read-only)"
+READ_ONLY = "not allowed: started with --read-only"
 
 
 class Ask(Record):
-    """Something to be asked of the server."""
+    """A request to the server."""
 
     word: str
     arguments: Mapping[str, object]
     question: str = ""
-    """Put to the person at the keyboard first; empty: it changes nothing."""
+    """Confirmation to ask for; empty: none needed."""
 
 
 class Quit(Record):
-    """The end."""
+    """Ends the program."""
 
 
 class Mark(Record):
@@ -47,9 +47,9 @@ class View(Record):
     """Whether routes are shown in place of workers."""
     route_sort: str = "load"
     shows_all: bool = False
-    """All running requests, not only those that take long."""
+    """Whether all running requests are shown, or only slow ones."""
     pane: tuple[str, ...] = ()
-    """Text that takes the place of the table: stacks, help."""
+    """Text shown instead of the table: stacks, help."""
     scroll: int = 0
     question: Ask | None = None
     message: str = ""
@@ -62,7 +62,7 @@ class Rows(Record):
     workers: Sequence[Worker]
     requests: Sequence[Running]
     routes: Sequence[Route] = ()
-    """These are not chosen: the arrows move them."""
+    """Not selectable: the arrow keys scroll them."""
 
     def marks(self) -> list[Mark]:
         return [Mark(worker.entry.number) for worker in self.workers] + [mark_of(one) for one in self.requests]
@@ -75,19 +75,19 @@ class Rows(Record):
 
 
 HELP = (
-    "q        quit; Esc goes back to the table",
-    "up down  choose a worker or a request",
+    "q        quit; Esc: back to the table",
+    "up down  select a worker or a request",
     "s        sort by number, busy, req/s, p99, cpu, rss; routes by load, req/s, p95, 5xx, time",
-    "r        all running requests, or those over 1 s only",
-    "l        the routes of the application; again, or Esc: the workers",
-    "Enter    the Python stacks of the worker",
-    "d        drain the worker: a successor serves before it leaves",
-    "k        cancel the request",
-    "+ -      one worker more, one less",
-    "R        reload, as HUP does",
-    "?        this page",
+    "r        show all running requests, or only those over 1 s",
+    "l        show routes; again, or Esc: workers",
+    "Enter    show the Python stacks of the selected worker",
+    "d        drain the selected worker: a successor starts first",
+    "k        cancel the selected request",
+    "+ -      add or remove a worker",
+    "R        reload, like HUP",
+    "?        this help",
     "",
-    "d k + - R ask first: y does it, any other key does not.",
+    "d k + - R ask for confirmation: y confirms, any other key cancels.",
 )
 
 
@@ -98,7 +98,7 @@ def mark_of(one: Running) -> Mark:
 def press(view: View, key: str, rows: Rows) -> tuple[View, Ask | Quit | None]:
     """`key` is a character, or `up`, `down`, `page up`, `page down`, `enter`, `escape`."""
     if view.question is not None:
-        asked = replace(view, question=None, message="" if key in ("y", "Y") else "not done", is_bad=False)
+        asked = replace(view, question=None, message="" if key in ("y", "Y") else "nothing changed", is_bad=False)
         return asked, view.question if key in ("y", "Y") else None
     view = replace(view, message="", is_bad=False)
     match key:
@@ -116,10 +116,10 @@ def press(view: View, key: str, rows: Rows) -> tuple[View, Ask | Quit | None]:
         case "s":
             return _sorted(view), None
         case "r":
-            said = "requests over 1 s" if view.shows_all else "all requests that run"
+            said = "requests over 1 s" if view.shows_all else "all running requests"
             return replace(view, shows_all=not view.shows_all, message=said), None
         case "enter" | "d" | "k" if view.shows_routes and not view.pane:
-            return _said(view, "l goes back to the workers and requests, of which one is chosen"), None
+            return _said(view, "press l to go back and select a worker or request"), None
         case "enter":
             return _stacks(view, rows)
         case "d" | "k" | "+" | "-" | "R":
@@ -159,7 +159,7 @@ def _stacks(view: View, rows: Rows) -> tuple[View, Ask | None]:
         return replace(view, pane=(), scroll=0), None
     worker = rows.worker(view.mark)
     if worker is None:
-        return _said(view, "choose a worker or a request with the arrows first"), None
+        return _said(view, "select a worker or request with the arrow keys first"), None
     return view, Ask("stacks", {"slot": worker.entry.slot})
 
 
@@ -169,16 +169,16 @@ def _action(view: View, key: str, rows: Rows) -> tuple[View, None]:
     worker, request = rows.worker(view.mark), rows.request(view.mark)
     match key:
         case "R":
-            ask = Ask("reload", {}, "reload: load configuration and code anew?")
+            ask = Ask("reload", {}, "reload configuration and code?")
         case "+":
-            ask = Ask("scale", {"workers": "+1"}, "one worker more?")
+            ask = Ask("scale", {"workers": "+1"}, "add a worker?")
         case "-":
-            ask = Ask("scale", {"workers": "-1"}, "one worker less?")
+            ask = Ask("scale", {"workers": "-1"}, "remove a worker?")
         case "d" if worker is not None:
             ask = Ask(
                 "drain",
                 {"slot": worker.entry.slot},
-                f"drain worker {worker.entry.slot} (pid {worker.entry.pid})? A successor serves first.",
+                f"drain worker {worker.entry.slot} (pid {worker.entry.pid})? A successor starts first.",
             )
         case "k" if worker is not None and request is not None:
             ask = Ask(
@@ -187,9 +187,9 @@ def _action(view: View, key: str, rows: Rows) -> tuple[View, None]:
                 f"cancel {request.text[:60]} of worker {worker.entry.slot}?",
             )
         case "k":
-            return _said(view, "choose a request with the arrows first"), None
+            return _said(view, "select a request with the arrow keys first"), None
         case _:
-            return _said(view, "choose a worker with the arrows first"), None
+            return _said(view, "select a worker with the arrow keys first"), None
     return replace(view, question=ask), None
 
 

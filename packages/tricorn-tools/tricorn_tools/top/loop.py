@@ -29,7 +29,7 @@ class Screen(Protocol):
 
 
 class Live:
-    """A server that is looked at once an interval. It may end meanwhile, and another take its place."""
+    """Live view of a server, updated at an interval. Another server may take its place."""
 
     def __init__(self, connect: Callable[[], Source], source: Source, interval: float, view: View) -> None:
         self._connect = connect
@@ -54,7 +54,7 @@ class Live:
         try:
             if self._source is None:
                 self._source, self._before = self._connect(), None
-                self._say("connected again")
+                self._say("reconnected")
             look = self._source.look(routes=self._view.shows_routes)
         except ControlError as error:
             self._lost(error)
@@ -88,12 +88,12 @@ class Live:
 
     def _ask(self, ask: Ask) -> None:
         if self._source is None:
-            self._say("there is no server to be asked", is_bad=True)
+            self._say("not connected to a server", is_bad=True)
             return
         try:
             answer = self._source.ask(ask.word, ask.arguments)
         except Refused as refusal:
-            reason = "this server does not know the word" if refusal.kind == "unknown" else harmless(refusal)
+            reason = "not supported by this server" if refusal.kind == "unknown" else harmless(refusal)
             self._say(f"{ask.word}: {reason}", is_bad=True)
         except ControlError as error:
             self._lost(error)
@@ -108,8 +108,8 @@ class Live:
         if self._source is not None:
             self._source.close()
         self._source = None
-        kept = "" if self.scene is None else " The screen is as it was."
-        hint = "It is asked again." if isinstance(error, NoAnswer) else "It is looked for again."
+        kept = "" if self.scene is None else " The screen shows the last state."
+        hint = "Trying again." if isinstance(error, NoAnswer) else "Looking for a server."
         self._say(f"{harmless(error)} {hint}{kept}", is_bad=True)
 
     def _say(self, sentence: str, *, is_bad: bool = False) -> None:
@@ -120,20 +120,20 @@ def outcome(word: str, answer: dict[str, Any]) -> str:
     """Describes the result of an action."""
     match word:
         case "cancel":
-            return f"the request is told to end. {answer.get('note', '')}".rstrip()
+            return f"cancelling the request. {answer.get('note', '')}".rstrip()
         case "scale":
-            return f"{answer.get('workers')} workers are wanted, {answer.get('previous')} were before"
+            return f"from {answer.get('previous')} to {answer.get('workers')} workers"
         case "drain":
-            return f"worker with pid {answer.get('pid')} is replaced"
-    return "the new workers boot; the list of workers shows them"
+            return f"replacing the worker with pid {answer.get('pid')}"
+    return "starting new workers, see the list"
 
 
 def stacks(answer: dict[str, Any]) -> tuple[str, ...]:
-    """The lines of an answer to `stacks`."""
+    """Formats the answer to `stacks`."""
     lines: list[str] = []
     for worker in answer["workers"]:
         is_idle = not (worker["threads"] or worker.get("waiting"))
-        idle = ": nothing of it is in the application" if is_idle else ""
+        idle = ": idle" if is_idle else ""
         lines.append(f"worker {worker['slot']} (pid {worker['pid']}){idle}")
         lines += [f"  {request['age']:.1f} s  {request['text']}" for request in worker["requests"]]
         for thread in worker["threads"]:

@@ -13,10 +13,8 @@ from pathlib import Path
 from tricorn_tools.top.look import Memory
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
-ELSEWHERE = (
-    "PSS is not shown, and RSS as far as workers tell it: /proc here does not have their processes (a container?)"
-)
-FORBIDDEN = "PSS is not shown: /proc/PID/smaps_rollup may be read by the user of the workers and by root"
+ELSEWHERE = "No PSS, and RSS only as reported by workers: their processes are not in this /proc (another container?)"
+FORBIDDEN = "No PSS: only the user of the workers and root may read /proc/PID/smaps_rollup"
 _PSS = re.compile(rb"^Pss:\s+(\d+) kB$", re.MULTILINE)
 
 

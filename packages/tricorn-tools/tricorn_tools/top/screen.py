@@ -24,9 +24,9 @@ KEYS = (
     "s sort",
     "r requests",
     "l routes",
-    "↑↓ choose",
+    "↑↓ select",
 )
-READ_ONLY_KEYS = ("? help", "q quit", "(read-only)", "Enter stacks", "s sort", "r requests", "l routes", "↑↓ choose")
+READ_ONLY_KEYS = ("? help", "q quit", "(read-only)", "Enter stacks", "s sort", "r requests", "l routes", "↑↓ select")
 ROUTES_KEYS = ("? help", "q quit", "l workers", "s sort", "+ - scale", "R reload", "↑↓ scroll")
 READ_ONLY_ROUTES_KEYS = ("? help", "q quit", "(read-only)", "l workers", "s sort", "↑↓ scroll")
 PANE_KEYS = ("q quit", "Esc back", "↑↓ scroll")
@@ -68,7 +68,7 @@ def rows_of(scene: Scene) -> Rows:
 def render(scene: Scene, width: int, height: int) -> list[Line]:
     """Renders as many lines as the screen has."""
     if width < SMALLEST[0] or height < SMALLEST[1]:
-        lines: list[Line] = [(Span(f"{SMALLEST[0]} x {SMALLEST[1]} at least"),)]
+        lines: list[Line] = [(Span(f"needs {SMALLEST[0]} x {SMALLEST[1]}"),)]
     else:
         view, rows = scene.view, rows_of(scene)
         lines = [*_title(scene.look, width), *flow(table.summary(scene.look, scene.changes), width)]

@@ -1,4 +1,4 @@
-"""Looks at a running server: asks its control socket for what the arbiter knows, and reads the pages of the workers."""
+"""Data source of `top`: queries the control socket, and reads the pages of the workers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MOST_REQUESTS = 100
 """Most requests shown per worker: those that run longest."""
 MOST_MEMORY = 1 << 50
 """Bytes that a process may have."""
-SILENT = "The arbiter does not answer in time. What it says is older; figures are those of the workers' pages"
-UNSEALED = "Percentiles and requests are not shown: "
-BROKEN = "worker {slot}: its page cannot be read ({reason})"
+SILENT = "The arbiter does not respond. Worker states are old; counters are current"
+UNSEALED = "No percentiles and requests: "
+BROKEN = "worker {slot}: could not read its page ({reason})"
 _CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx")
 
 
@@ -106,10 +106,10 @@ class Source:
         except TooLate:
             return None, (SILENT,)
         except Refused as refusal:
-            known = harmless(refusal) if refusal.kind != "unknown" else "this server does not know the word"
-            return None, (f"Routes are not shown: {known}",)
+            known = harmless(refusal) if refusal.kind != "unknown" else "not supported by this server"
+            return None, (f"No routes: {known}",)
         if not answer["counted"]:
-            return None, ("Routes are not counted (route_metrics = 0)",)
+            return None, ("Route metrics are disabled (route_metrics = 0)",)
         return tuple(map(_route, answer["routes"])), ()
 
     def _ask(self) -> tuple[str, ...]:

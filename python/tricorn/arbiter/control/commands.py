@@ -50,7 +50,7 @@ def parse(arguments: Arguments) -> Meaning:
     command = COMMANDS.get(arguments.word)
     if command is None:
         known = ", ".join(sorted(COMMANDS))
-        raise Refusal("unknown", f"There is no word {arguments.word[:40]!r}; there are: {known}.")
+        raise Refusal("unknown", f"Unknown command {arguments.word[:40]!r}. Known commands: {known}.")
     unknown = arguments.given.keys() - set(command.takes)
     if unknown:
         raise Refusal("refused", f"{arguments.word} has no argument {min(unknown)[:40]!r}.")

@@ -60,7 +60,7 @@ class Inquiry(Record):
         """Only workers that serve: before, the signal may have no handler yet, and would end the process."""
         serving = tuple(nr for nr in self.nrs if nr in state.workers and state.workers[nr].served_since is not None)
         if not serving:
-            raise Refusal("refused", "No such worker serves yet.")
+            raise Refusal("refused", "No such worker is ready yet.")
         return serving
 
     def prepare(self, parts: Parts) -> None:
@@ -109,7 +109,7 @@ class Profile(Inquiry):
         if not MIN_SECONDS <= seconds <= MAX_SECONDS:
             raise arguments.refusal("seconds", f"{MIN_SECONDS:g} to {MAX_SECONDS:g} seconds")
         if not 1 <= rate <= MAX_RATE:
-            raise arguments.refusal("rate", f"1 to {MAX_RATE} looks per second")
+            raise arguments.refusal("rate", f"1 to {MAX_RATE} samples per second")
         return cls(arguments.workers(), seconds, rate)
 
     @property
@@ -119,11 +119,11 @@ class Profile(Inquiry):
     def check(self, parts: Parts, running: Sequence[Running], now: float) -> None:
         config = parts.generation.config
         if config.doctor == "off" or config.profile_after == 0:
-            raise Refusal("refused", "The workers have no sampler (doctor = off, or profile_after = 0).")
+            raise Refusal("refused", "The workers have no sampler, because doctor = off or profile_after = 0.")
         for other in running:
             if isinstance(other.inquiry, Profile):
                 left = max(0.0, other.deadline - now)
-                raise Refusal("busy", f"A profile is being taken, for {left:.1f} seconds more; ask again then.")
+                raise Refusal("busy", f"Another profile is running. Try again in {left:.1f} seconds.")
 
     def ask(self, handle: WorkerHandle, count: int) -> None:
         handle.order_profile(self.seconds, self.rate, PROFILES // count)  # the answer has room for so much of each
@@ -175,7 +175,7 @@ class Cancel(Inquiry):
         if not handles[0].worker.spec.config.request_timeout:
             raise Refusal("refused", NO_LIMIT)
         if any(isinstance(other.inquiry, Cancel) and other.nrs == self.nrs for other in running):
-            raise Refusal("busy", "This worker is about to cancel another request; ask again in a second.")
+            raise Refusal("busy", "This worker is cancelling another request. Try again in a second.")
 
     def recipients(self, state: State) -> tuple[int, ...]:
         return self.nrs
@@ -196,7 +196,7 @@ class Cancel(Inquiry):
                 raise Refusal("refused", OVER)
             case None:
                 who = f"Worker {handle.worker.slot} (pid {handle.pid})"
-                raise Refusal("refused", f"{who} does not listen: it is stopped or starved.")
+                raise Refusal("refused", f"{who} does not respond: it is stopped, or gets no CPU.")
 
 
 class SetLogLevel(Inquiry):
@@ -313,17 +313,14 @@ def read_object(text: bytes) -> object | None:
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 
-DEFECT = "This is a defect of tricorn: the server's log says more."
-GONE = "There is no such worker any more, and the request has ended with it."
+DEFECT = "This is a bug in tricorn. The server's log has the details."
+GONE = "The worker has exited, and the request with it."
 ENDED = "No such request: it has ended."
-OVER = "It was told to end before, its application has answered already, or it is a WebSocket."
-NO_LIMIT = (
-    "The worker runs without request_timeout, and then none of its requests can be cancelled. "
-    "Set it, if need be to a day (86400)."
-)
+OVER = "Cannot cancel: it was cancelled before, has its response already, or is a WebSocket."
+NO_LIMIT = "Requests can be cancelled only if request_timeout is set. Set it, for example to a day (86400)."
 TOLD = (
-    "tricorn.RequestCancelled is raised in it when its Python runs again; C code that holds it up is not interrupted. "
-    "If it goes on, its client has a 504 in a second, unless the response has begun."
+    "tricorn.RequestCancelled is raised in it as soon as its Python code runs; C code is not interrupted. "
+    "If it continues, the client gets a 504 after a second, unless the response has started."
 )
 
 ALL: tuple[type[Inquiry], ...] = (Stacks, Profile, Cancel, SetLogLevel)

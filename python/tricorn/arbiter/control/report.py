@@ -134,7 +134,7 @@ def ailment(state: State) -> str | None:
     """Returns why the server is not healthy; None if it is: some worker serves, readiness denied or not."""
     serving = [worker for worker in state.workers.values() if worker.served_since is not None]
     if not serving:
-        return "No worker serves yet." if not state.proven else "No worker serves."
+        return "No worker is ready yet." if not state.proven else "No worker is ready."
     if all(worker.stuck for worker in serving):
         return "Every worker is stuck in a request."
     return None

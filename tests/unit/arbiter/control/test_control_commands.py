@@ -65,8 +65,8 @@ def test_a_word_means_one_thing(word: str, arguments: dict[str, Any], meaning: M
 @pytest.mark.parametrize(
     ("word", "arguments", "kind", "sentence"),
     [
-        ("nonsense", {}, "unknown", "There is no word 'nonsense'; there are: cancel, config, "),
-        ("n" * 5000, {}, "unknown", f"There is no word '{'n' * 40}'"),
+        ("nonsense", {}, "unknown", "Unknown command 'nonsense'. Known commands: cancel, config, "),
+        ("n" * 5000, {}, "unknown", f"Unknown command '{'n' * 40}'"),
         ("status", {"now": 1}, "refused", "status has no argument 'now'."),
         ("scale", {}, "refused", "scale wants a number such as 6, +2 or -1, or auto as 'workers'."),
         ("scale", {"workers": True}, "refused", "scale wants"),
@@ -80,7 +80,7 @@ def test_a_word_means_one_thing(word: str, arguments: dict[str, Any], meaning: M
         ("drain", {}, "refused", "drain wants a whole number as 'slot'."),
         ("profile", {}, "refused", "profile wants 0.1 to 600 seconds as 'seconds'."),
         ("profile", {"seconds": 601}, "refused", "profile wants 0.1 to 600 seconds as 'seconds'."),
-        ("profile", {"seconds": 1, "rate": 0}, "refused", "profile wants 1 to 1000 looks per second as 'rate'."),
+        ("profile", {"seconds": 1, "rate": 0}, "refused", "profile wants 1 to 1000 samples per second as 'rate'."),
         ("cancel", {"slot": 1, "place": 0}, "refused", "cancel wants a whole number as 'start'."),
         ("cancel", {"slot": 1, "place": 0, "start": 1 << 64}, "refused", "cancel wants a whole number as 'start'."),
         ("cancel", {"slot": 1, "place": 1 << 40, "start": 1}, "refused", "cancel wants a whole number as 'place'."),

@@ -139,7 +139,7 @@ class TestStacks:
         it.handles[2] = Handle(2)
         it.ask(Stacks((1, 2)))
         assert it.handles[2].asked == []
-        assert str(it.refusal(Stacks((2,)))) == "No such worker serves yet."
+        assert str(it.refusal(Stacks((2,)))) == "No such worker is ready yet."
 
     def test_a_server_that_ends_tells_too(self) -> None:
         it = Server(workers=1)
@@ -174,7 +174,7 @@ class TestProfile:
         it.ask(Profile((1,), 10.0, 100), 1)
         refusal = it.refusal(Profile((2,), 1.0, 100))
         assert refusal.kind == "busy"
-        assert "for 10.3 seconds more" in str(refusal)
+        assert "Try again in 10.3 seconds" in str(refusal)
         it.wait(10.0 + WRITTEN)
         it.ask(Profile((2,), 1.0, 100), 3)
 
@@ -190,7 +190,7 @@ class TestProfile:
     def test_one_that_boots_has_no_sampler(self) -> None:
         it = Server(workers=1)
         it.policy.feel(Requested(9, Scale(2)))
-        assert str(it.refusal(Profile((2,), 1.0, 100))) == "No such worker serves yet."
+        assert str(it.refusal(Profile((2,), 1.0, 100))) == "No such worker is ready yet."
         it.ask(Profile((1, 2), 1.0, 100))
 
     def test_rubbish_and_a_worker_that_is_gone_are_missing(self) -> None:
@@ -249,7 +249,7 @@ class TestCancel:
         assert it.handles[1].asked == []
 
     def test_the_answer_says_what_became_of_it(self) -> None:
-        for became, sentence in (("ended", ENDED), ("over", OVER), (None, "does not listen")):
+        for became, sentence in (("ended", ENDED), ("over", OVER), (None, "does not respond")):
             it = Server()
             it.handles[2].cancelled = became
             it.ask(Cancel((2,), 3, 77))

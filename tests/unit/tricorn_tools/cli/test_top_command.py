@@ -78,7 +78,7 @@ def test_a_terminal_that_cannot_be_used_gets_a_table_and_the_reason(
     finally:
         signal.signal(signal.SIGTERM, before)
     told = capsys.readouterr()
-    assert told.err == "A table is printed: the terminal 'odd' cannot be used (setupterm: could not find terminal).\n"
+    assert told.err == "Cannot use the terminal 'odd' (setupterm: could not find terminal); printing tables instead.\n"
     assert "891 req/s" in told.out
 
 

@@ -80,9 +80,9 @@ def test_what_the_arbiter_has_counted_is_told() -> None:
     first = look(1.0, reloads={"committed": 1, "rolled_back": 0}, exits={"crash": 2, "reload": 4})
     second = look(2.0, reloads={"committed": 1, "rolled_back": 1}, exits={"crash": 3, "reload": 6})
     assert change.between(first, second).happened == (
-        "reload rolled back: the log says why, and all is as it was",
-        "1 worker ended: crash",
-        "2 workers ended: reload",
+        "reload rolled back, nothing changed; see the log",
+        "1 worker exited: crash",
+        "2 workers exited: reload",
     )
     assert change.between(second, second).happened == change.between(None, second).happened == ()
     assert change.between(first, look(2.0, reloads={"new": 1})).happened == ("reload new",)

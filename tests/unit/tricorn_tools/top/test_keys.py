@@ -37,7 +37,7 @@ def test_what_changes_the_server_is_asked_first(view: View, key: str, word: str,
     assert (action.word, dict(action.arguments), answered.question) == (word, arguments, None)
     for other in ("n", "enter", "q", key, "escape"):
         answered, action = press(asking, other, ROWS)
-        assert (action, answered.question, answered.message) == (None, None, "not done"), other
+        assert (action, answered.question, answered.message) == (None, None, "nothing changed"), other
 
 
 @pytest.mark.parametrize(("view", "key", "word", "arguments"), ACTIONS)

@@ -98,18 +98,18 @@ def test_an_action_is_done_when_it_was_agreed_to() -> None:
     run(shop, typist)
     assert shop.asked == [("scale", {"workers": "+1"})]
     assert typist.said()[2:] == [
-        "reload: load configuration and code anew? (y/n)",
-        "not done",
-        "one worker more? (y/n)",
-        "scale: 2 workers are wanted, 1 were before",
+        "reload configuration and code? (y/n)",
+        "nothing changed",
+        "add a worker? (y/n)",
+        "scale: from 1 to 2 workers",
     ]
 
 
 def test_what_came_of_an_action_is_said() -> None:
     note = "tricorn.RequestCancelled is raised in it."
-    assert outcome("cancel", {"status": "cancelled", "note": note}) == f"the request is told to end. {note}"
-    assert outcome("drain", {"status": "draining", "pid": 7}) == "worker with pid 7 is replaced"
-    assert outcome("reload", {"status": "reloading"}).startswith("the new workers boot")
+    assert outcome("cancel", {"status": "cancelled", "note": note}) == f"cancelling the request. {note}"
+    assert outcome("drain", {"status": "draining", "pid": 7}) == "replacing the worker with pid 7"
+    assert outcome("reload", {"status": "reloading"}).startswith("starting new workers")
 
 
 def test_what_the_server_refuses_is_said_in_its_words() -> None:
@@ -120,9 +120,12 @@ def test_what_the_server_refuses_is_said_in_its_words() -> None:
 
 
 def test_a_word_that_the_server_does_not_know_is_named() -> None:
-    shop, typist = Shop(stacks=Refused("unknown", "There is no word 'stacks'; there are: …")), Typist("down", "enter")
+    shop, typist = (
+        Shop(stacks=Refused("unknown", "Unknown command 'stacks'. Known commands: …")),
+        Typist("down", "enter"),
+    )
     run(shop, typist)
-    assert typist.said()[-1] == "stacks: this server does not know the word"
+    assert typist.said()[-1] == "stacks: not supported by this server"
 
 
 def test_stacks_take_the_place_of_the_table() -> None:
@@ -141,7 +144,7 @@ worker 1 (pid 7)
   thread pool:
     File a
     File b
-worker 2 (pid 8): nothing of it is in the application
+worker 2 (pid 8): idle
 """
     assert shown in typist.drawn[3]
     assert "main thread" not in typist.drawn[4]
@@ -154,11 +157,11 @@ def test_a_server_that_ends_leaves_its_screen_and_another_one_is_found() -> None
     assert run(gone, typist, NoServer("No server answers."), new) == 0
     said = typist.said()
     assert gone.is_closed
-    assert "The server has closed the connection. It is asked again. The screen is as it was." in typist.drawn[1]
+    assert "The server has closed the connection. Trying again. The screen shows the last state." in typist.drawn[1]
     assert "  1    4712 gthread" in typist.drawn[1]
-    assert "there is no server to be asked" in said
-    assert "No server answers. It is looked for again. The screen is as it was." in said
-    assert said[-1] == "connected again"
+    assert "not connected to a server" in said
+    assert "No server answers. Looking for a server. The screen shows the last state." in said
+    assert said[-1] == "reconnected"
     assert new.asked == []
 
 
@@ -166,4 +169,4 @@ def test_without_a_first_look_the_reason_stands_alone() -> None:
     shop, typist = Shop(), Typist("down", "q")
     shop.fails = [NoAnswer("It did not answer within 5 seconds.")]
     run(shop, typist)
-    assert typist.drawn[0] == "It did not answer within 5 seconds. It is asked again."
+    assert typist.drawn[0] == "It did not answer within 5 seconds. Trying again."

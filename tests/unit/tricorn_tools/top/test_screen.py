@@ -118,17 +118,14 @@ def test_what_is_bad_is_marked() -> None:
 
 
 def test_a_question_a_message_and_a_pane_have_their_places() -> None:
-    asked = keys.Ask("reload", {}, "reload: load configuration and code anew?")
-    assert "reload: load configuration and code anew? (y/n)\n" in text(scene(question=asked), 80, 20)
-    assert (
-        text(scene(message="scale: 2 workers are wanted, 1 were before"), 80, 20).splitlines()[-2]
-        == "scale: 2 workers are wanted, 1 were before"
-    )
+    asked = keys.Ask("reload", {}, "reload configuration and code?")
+    assert "reload configuration and code? (y/n)\n" in text(scene(question=asked), 80, 20)
+    assert text(scene(message="scale: from 1 to 2 workers"), 80, 20).splitlines()[-2] == "scale: from 1 to 2 workers"
     long = text(scene(message="word " * 100), 80, 20).splitlines()[-5:]
     assert [len(line) for line in long[:4]] == [79] * 4
     assert long[4].startswith("? help")
     shown = text(scene(pane=keys.HELP), 80, 24)
-    assert "d        drain the worker" in shown
+    assert "d        drain the selected worker" in shown
     assert "  1    4712" not in shown
     assert text(scene(pane=tuple(map(str, range(100))), scroll=50), 80, 24).splitlines()[5] == "49"
 
@@ -171,7 +168,7 @@ def test_routes_are_in_the_order_that_is_chosen_and_can_be_scrolled() -> None:
 def test_routes_that_there_are_not_say_why() -> None:
     nothing = replace(routes(), look=replace(routes().look, routes=()))
     assert "No requests." in text(nothing, 80, 20)
-    sentence = "Routes are not counted (route_metrics = 0)"
+    sentence = "Route metrics are disabled (route_metrics = 0)"
     off = replace(routes(), look=replace(routes().look, routes=None, missing=(sentence,)))
     assert sentence in text(off, 80, 20)
     assert sentence in screen.plain(off, None)

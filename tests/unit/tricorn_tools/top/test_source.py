@@ -221,7 +221,7 @@ def test_a_page_of_another_layout_is_named(tmp_path: Path) -> None:
     made.words(0)[1] = 999
     looked = source_of(made, tmp_path).look()
     assert looked.workers[0].page is None
-    assert looked.missing[-1] == "worker 1: its page cannot be read (a scoreboard of layout 999)"
+    assert looked.missing[-1] == "worker 1: could not read its page (a scoreboard of layout 999)"
 
 
 def test_a_place_beyond_the_region_is_none(tmp_path: Path) -> None:
@@ -243,9 +243,9 @@ def test_routes_are_told_when_they_are_asked_for_or_why_they_are_not(tmp_path: P
     (found,) = looked.routes
     assert (found.name, found.requests, found.seconds, found.blocked) == ("/?[31m", 4, 2.0, 0.25)
     for answer, sentence in (
-        ({"counted": False, "routes": []}, "Routes are not counted (route_metrics = 0)"),
-        (Refused("unknown", "There is no word 'routes'"), "Routes are not shown: this server does not know the word"),
-        (Refused("denied", "uid 33 may not"), "Routes are not shown: uid 33 may not"),
+        ({"counted": False, "routes": []}, "Route metrics are disabled (route_metrics = 0)"),
+        (Refused("unknown", "Unknown command 'routes'"), "No routes: not supported by this server"),
+        (Refused("denied", "uid 33 may not"), "No routes: uid 33 may not"),
     ):
         made.routes = answer  # type: ignore[assignment]
         looked = looks.look(routes=True)
