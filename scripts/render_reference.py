@@ -44,7 +44,7 @@ COMMANDS = {
     "exec": (
         "tricorn exec COMMAND …",
         "runs a program in which gunicorn is tricorn",
-        "../guides/operations.md#programs-that-start-gunicorn",
+        "../guides/tricorn-exec.md#programs-that-start-gunicorn",
     ),
     "init": (
         "tricorn init KIND [MODULE:APPLICATION]",
@@ -80,7 +80,7 @@ SIGNALS = (
     ("QUIT", "the same as INT", "the same as INT"),
     ("HUP", "reload: configuration and code; the old workers go when all new ones serve", "nothing"),
     ("TTIN", "one worker more", "nothing"),
-    ("TTOU", "one worker fewer", "nothing"),
+    ("TTOU", "one worker fewer: a booting one first, then the oldest", "nothing"),
     ("USR1", "open the log files anew, in all processes", "open the log files anew"),
     ("USR2", "start a second server with the same listeners (upgrade)", "nothing"),
     ("WINCH", "with `daemon`: let the workers go, keep the arbiter", "nothing"),
@@ -191,10 +191,10 @@ def environment() -> str:
         ("TRICORN_WORKER", "set in a worker: the number of its slot, from 1 on"),
         (
             "PROMETHEUS_MULTIPROC_DIR",
-            "the directory of the application's own metrics ([`metrics_app`](../guides/operations.md#metrics))",
+            "the directory of the application's own metrics ([`metrics_app`](../guides/metrics.md))",
         ),
         ("NOTIFY_SOCKET, WATCHDOG_USEC, LISTEN_FDS", "systemd's: readiness, watchdog, sockets"),
-        ("RUNTIME_DIRECTORY, XDG_RUNTIME_DIR, TMPDIR", "where the [control socket](../diagnose/ctl.md#where-it-is) is"),
+        ("RUNTIME_DIRECTORY, XDG_RUNTIME_DIR, TMPDIR", "where the [control socket](control-socket.md#path) is"),
     )
     return _page(
         "Environment variables",
@@ -227,7 +227,7 @@ def hooks() -> str:
         "order in which\n"
         "hooks are called in the life of a server, and the process in which each runs. [A configuration that "
         "prints this\n"
-        "order](../guides/watch-the-hooks.md) can be tried out.\n",
+        "order](../guides/hooks.md) can be tried out.\n",
         _table("| | Hook | Process | Moment |", rows),
         "An exception in a hook of the arbiter before a worker has served ends the start with status 1 or 3. "
         "Later it is\n"
@@ -260,7 +260,7 @@ def hooks() -> str:
         "`req` has `method`, `uri`, `path`, `query`, `headers`, `version` and `remote_addr`; `resp` has `status`,\n"
         "`status_code`, `headers` and `sent`. `environ` is the WSGI environ, or for ASGI what an access log "
         "needs of it.\n"
-        "[More about the number of a worker](../guides/operations.md#hooks-and-the-number-of-a-worker).\n",
+        "[More about the number of a worker](../guides/hooks.md#number-the-workers).\n",
     )
 
 
@@ -289,7 +289,7 @@ def exit_statuses() -> str:
         "Supervisors and deployment scripts know these statuses from gunicorn.\n",
         _table("| Status | Name | Meaning |", rows),
         "130 is a start that Ctrl-C ended before the server listened to signals. `tricorn ctl` has\n"
-        "[statuses of its own](../diagnose/ctl.md#words). A worker that crashed has a status in the log, and the "
+        "[statuses of its own](../diagnose/ctl.md#exit-status). A worker that crashed has a status in the log, and the "
         "server keeps running.\n",
     )
 
@@ -312,7 +312,7 @@ def python_api() -> str:
             "tricorn.testing",
             "a server for tests of an application, and a plugin for pytest: [testing](../guides/testing.md)",
         ),
-        ("tricorn.control.client", "the control socket from Python: [the protocol](../diagnose/ctl.md#the-protocol)"),
+        ("tricorn.control.client", "the control socket from Python: [the protocol](control-socket.md#protocol)"),
         (
             "tricorn.contrib.django",
             "`manage.py runserver` and a live server for tests: [Django](../frameworks/django.md)",
@@ -321,7 +321,7 @@ def python_api() -> str:
         (
             "tricorn.compat",
             "`install(programs=True)`: gunicorn's names in a program: "
-            "[programs](../guides/operations.md#programs-that-start-gunicorn)",
+            "[programs](../guides/tricorn-exec.md#programs-that-start-gunicorn)",
         ),
         ("tricorn.errors", "`BodyError`, `ClientDisconnected`: what the server raises into an application"),
     )
@@ -332,7 +332,7 @@ def python_api() -> str:
 def metrics() -> str:
     return _page(
         "Metrics",
-        "What `/metrics` on the [admin listener](../guides/operations.md#metrics) has, for all workers together. Label "
+        "What `/metrics` on the [admin listener](../guides/metrics.md) has, for all workers together. Label "
         "`worker` is a\n"
         "slot, from 1 on. A metric that has nothing to say yet is not there.\n",
         _table("| Metric | Kind | Label | |", (_metric_row(*family) for family in metric_families())),

@@ -133,4 +133,4 @@ WITHOUT_COMPARISON = (
     ),
     Case("gevent-second", "gevent and its connection limit", WSGI, "/second", "", (), options=("--classes", "gevent")),
 )
-"""Runs for docs/how-to/how-many-workers.md only."""
+"""Runs for docs/guides/how-many-workers.md only."""

@@ -1,4 +1,4 @@
-"""The classical questions of tuning, in the order of docs/how-to/how-many-workers.md, and where tune answers them."""
+"""The classical questions of tuning, in the order of docs/guides/how-many-workers.md, and where tune answers them."""
 
 from __future__ import annotations
 
@@ -14,28 +14,26 @@ class Question(Record):
 
 QUESTIONS = (
     Question(
-        "N sync workers for N requests of a second?",
+        "Do N sync workers serve N one-second requests per second?",
         "sync-second",
-        "Yes. A sync worker serves one request at a time, so N workers serve N requests a second that take a second "
-        "each. Memory is what ends it: `tune` recommends as many as the limit allows.",
+        "Yes. A sync worker serves one request at a time, so N workers serve N requests per second that take a second "
+        "each. Memory is the limit: `tune` recommends as many workers as it allows.",
     ),
     Question(
-        "gevent, and its connection limit?",
+        "What limits gevent?",
         "gevent-second",
-        "A gevent worker serves up to `worker_connections` requests at once, 1,000 by default. Requests of a "
-        "second are therefore limited to 1,000 a second and worker: more of them need more workers, or a higher "
-        "`worker_connections`.",
+        "A gevent worker serves up to `worker_connections` requests at once, 1,000 by default. If each takes a "
+        "second, that is 1,000 per second and worker. To serve more, add workers or raise `worker_connections`.",
     ),
     Question(
-        "Threads for mixed work? 2n + 1 workers?",
+        "Are 2n + 1 workers right for mixed work?",
         "mixed",
-        "2n + 1 fits requests that wait for half of their time. These wait for 90 %: 2n + 1 = 3 sync workers leave "
-        "the processor idle. Threads or greenlets keep it busy in less memory.",
+        "Not for these requests. 2n + 1 suits requests that wait half of their time; these wait 90 %, so 3 sync "
+        "workers leave the CPU idle. Threads or greenlets keep it busy with less memory.",
     ),
     Question(
-        "More workers for work that computes?",
+        "Do more workers help work that computes?",
         "compute",
-        "No. One worker for each processor is the limit. Further workers and threads take turns on the same processors "
-        "and cost memory.",
+        "No. One worker per CPU is the limit. More workers and threads share the same CPUs and cost memory.",
     ),
 )

@@ -68,7 +68,7 @@ Step = File | Command | Shown | Interrupt
 ROOMS = ("get-started", "guides", "diagnose", "migrate", "frameworks", "deploying", "reference")
 """Folders whose pages are gone through. What the others show is proved by tests of the features they are about."""
 
-TESTED_ELSEWHERE = ("diagnose/ctl.md", "diagnose/doctor.md", "guides/operations.md")
+TESTED_ELSEWHERE = ("diagnose/ctl.md", "diagnose/doctor.md")
 """Pages of these folders whose commands need a state that a page cannot make: tests of the features cover them."""
 
 

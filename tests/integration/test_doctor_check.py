@@ -17,7 +17,7 @@ from tests.harness.needs import needs
 from tests.harness.postgres import Postgres
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/diagnose/doctor.md"
+PAGE = ROOT / "docs/diagnose/check.md"
 APPLICATION = "def application(environ, start_response): ...\n"
 ASGI = "async def application(scope, receive, send): ...\n"
 
@@ -251,7 +251,7 @@ def test_the_text_for_people(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stdout.startswith("looked_at: sync, 100 workers\n")
     assert re.search(r"WARNING  100 workers \(from --workers\) share [\d.]+ processors", done.stdout)
-    assert "docs/diagnose/doctor.md#processors" in done.stdout
+    assert "docs/diagnose/check.md#processors" in done.stdout
 
 
 def test_an_application_that_cannot_be_loaded(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_the_page_has_a_part_for_each_verdict() -> None:
     page = (Path(__file__).parents[3] / "docs/diagnose/doctor.md").read_text()
     table = page[page.index("### The verdicts") :].partition("\n\n`CPU`")[0]
     verdicts = set(re.findall(r"^\| `([A-Z_]+)` \|", table, re.MULTILINE))
-    helps = page[page.index("### What helps") :].partition("\n## ")[0]
+    helps = page[page.index("### Fixes") :].partition("\n## ")[0]
     harmless = {"IDLE", "NATIVE", "STOPPED"}  # nothing holds up a loop there
     assert len(verdicts) > 10
     assert set(re.findall(r"^#### (.*)$", helps, re.MULTILINE)) == verdicts - harmless

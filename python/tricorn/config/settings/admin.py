@@ -65,7 +65,7 @@ class Admin(Section):
         rare=True,
         help="Serve the state of the server and its workers as JSON at /status of the admin listener.",
         doc="It is what `tricorn ctl status` and `workers` say, without requests and addresses of clients. Nothing can "
-        "be changed there. See [Status](../guides/operations.md#status).",
+        "be changed there. See [Status](../guides/health.md#status-as-json).",
     )
 
     metrics_app = Setting(
@@ -75,7 +75,7 @@ class Admin(Section):
         rare=True,
         help="Manage prometheus_client's multiprocess mode and merge its metrics into metrics_path: auto or off.",
         doc="`auto` does so if PROMETHEUS_MULTIPROC_DIR is set and its directory belongs to this server. See "
-        "docs/guides/operations.md.",
+        "[metrics of the application](../guides/metrics.md#metrics-of-the-application).",
     )
 
     route_metrics = Setting(
@@ -86,7 +86,7 @@ class Admin(Section):
         help="Maximum number of routes with their own metrics; 0 disables them.",
         doc="For each route: requests, errors, durations, and how the time was spent, as `tricorn_route_…` in "
         "metrics_path and in `tricorn doctor`. The name comes from the application's framework ([supported "
-        "frameworks](../guides/operations.md#routes)), never from the path of a request. Requests without a route, "
+        "frameworks](../guides/metrics.md#routes)), never from the path of a request. Requests without a route, "
         "and those of further routes, count as `other`. Changing the number takes a restart.",
     )
 

@@ -81,7 +81,7 @@ class Collectors(Section):
         default=None,
         help="Address of a StatsD server for request metrics.",
         doc="`HOST`, `HOST:PORT` (default port 8125) or `unix://PATH`. The metrics are gunicorn's, for every worker "
-        "class, and do not depend on the access log: docs/guides/operations.md.",
+        "class, and do not depend on the access log: [statsd](../guides/statsd.md).",
     )
 
     dogstatsd_tags = Setting(

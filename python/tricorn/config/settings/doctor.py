@@ -16,8 +16,8 @@ class Doctor(Section):
         own=True,
         help="How to handle libraries that block a greenlet worker: off, observe or heal.",
         doc="`observe` logs which imported libraries block, and how to fix it. With `heal` threads of the server make "
-        "their blocking calls; the application stays unchanged ([supported libraries](../diagnose/doctor.md#cures)). "
-        "`off` logs nothing, and no [stalls](../diagnose/doctor.md#stalls) either. Libraries with hooks for "
+        "their blocking calls; the application stays unchanged ([supported libraries](../diagnose/patch-drivers.md)). "
+        "`off` logs nothing, and no [stalls](../diagnose/stalls.md) either. Libraries with hooks for "
         "cooperative waiting (psycopg2, grpcio) are patched in any case (`green_drivers`).",
     )
 
@@ -40,10 +40,10 @@ class Doctor(Section):
         help="Log calls that block all other requests of a worker for this many seconds; 0 disables it.",
         doc="For worker classes whose requests share a thread (`gevent`, `eventlet`, `asgi`, `tornado`, `aiohttp`). "
         "The log shows the application's line, the system call and its peer, the C library, the duration and the "
-        "number of stalled requests ([how it works](../diagnose/doctor.md#stalls)). The same line is logged at once, "
+        "number of stalled requests ([how it works](../diagnose/stalls.md)). The same line is logged at once, "
         "then at most every ten seconds. Checking starts with a worker's second request, since the first may import a "
         "lot. For all classes it is also the threshold for [exhausted pools and saturated "
-        "workers](../diagnose/doctor.md#requests-that-wait).",
+        "workers](../diagnose/waiting-requests.md).",
     )
 
     doctor_slow_request = Setting(
@@ -54,10 +54,10 @@ class Doctor(Section):
         part_of=by_level("doctor_level", {"quiet": 30.0, "normal": 5.0, "thorough": 1.0}),
         help="Log a sync or gthread request after this many seconds without progress; 0 disables it.",
         doc="While the request runs, the log shows the application's line, the system call and its peer, and the C "
-        "library; when it ends, its duration ([how it works](../diagnose/doctor.md#requests-that-take-long)). "
-        "Progress is defined as for `timeout`: a piece of the response is sent, or a client reads some of it. The "
-        "same line is logged at once, then at most once a minute. For other classes see `doctor_threshold` and "
-        "`profile_after`.",
+        "library; when it ends, its duration ([how it "
+        "works](../diagnose/waiting-requests.md#requests-that-take-long)). Progress is defined as for `timeout`: a "
+        "piece of the response is sent, or a client reads some of it. The same line is logged at once, then at most "
+        "once a minute. For other classes see `doctor_threshold` and `profile_after`.",
     )
 
     doctor_deep = Setting(
@@ -69,7 +69,7 @@ class Doctor(Section):
         help="Interrupt threads that compute in native code by a signal, to find the function they are in.",
         doc="For stalls of the kinds CPU_NATIVE and CPU_NATIVE_GIL: the kernel does not expose the registers of a "
         "running thread. The signal is SIGRTMIN+10. It is not used if the application uses it, and is not sent to "
-        "waiting threads ([how it works](../diagnose/doctor.md#deep-stacks)).",
+        "waiting threads ([how it works](../diagnose/stalls.md#find-the-c-function-of-a-computing-thread)).",
     )
 
     profile_after = Setting(
@@ -81,7 +81,7 @@ class Doctor(Section):
         help="Sample a request's stack after this many seconds, for tricorn doctor slow; 0 disables it.",
         doc="From then on the Python frames of the request's thread, greenlet or task are sampled every 10 ms, later "
         "less often. `tricorn doctor slow` shows, by route, what slow requests did that normal ones did not ([how it "
-        "works](../diagnose/doctor.md#slow-requests)). Faster requests are not sampled. `doctor = off` disables "
+        "works](../diagnose/doctor-slow.md)). Faster requests are not sampled. `doctor = off` disables "
         "sampling.",
     )
 
@@ -107,7 +107,7 @@ class Doctor(Section):
         doc="For your own libraries that wait in C. May be repeated. Calls of one object run one after another. "
         "Append `@object` to run all calls of an object in the same thread, or `@process` to run all calls in one "
         "thread. Has no effect with `sync` and `gthread`. On an event loop the code must await: "
-        "[tricorn.offload](../diagnose/doctor.md#offload).",
+        "[tricorn.offload](../diagnose/offload.md).",
     )
 
     offload_threads = Setting(

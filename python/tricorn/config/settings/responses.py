@@ -51,7 +51,7 @@ class Responses(Section):
         rare=True,
         help="Report the server's load to trusted peers in response headers: off or orca.",
         doc="`orca` adds `endpoint-load-metrics`, for Envoy's `client_side_weighted_round_robin` and gRPC ([supported "
-        "balancers](../guides/operations.md#load)). Only for peers in `forwarded_allow_ips` and on Unix sockets. A "
+        "balancers](../guides/load-balancing.md)). Only for peers in `forwarded_allow_ips` and on Unix sockets. A "
         "header of that name from the application replaces it. The admin listener always reports the load at /load.",
     )
 

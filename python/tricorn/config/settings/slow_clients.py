@@ -122,7 +122,7 @@ class SlowClients(Section):
         "sent (`100 Continue` is sent at the first read), and nothing is written to disk. A slow client occupies its "
         "thread, under `gevent` and `eventlet` its greenlet, for as long as `body_timeout` and `body_min_rate` allow. "
         "When they expire, when the client disconnects, or beyond `limit_request_body`, a read raises `BodyError` "
-        "from `tricorn.errors`, an `OSError`. See [Slow clients](../guides/operations.md#slow-clients). Event loop "
+        "from `tricorn.errors`, an `OSError`. See [Slow clients](../guides/buffering.md). Event loop "
         "workers never wait for the body.",
     )
 

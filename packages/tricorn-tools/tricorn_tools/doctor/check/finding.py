@@ -6,7 +6,7 @@ from enum import Enum
 
 from tricorn.record import Record
 
-PAGE = "docs/diagnose/doctor.md"
+PAGE = "docs/diagnose/check.md"
 
 
 class Severity(Enum):

@@ -26,7 +26,7 @@ def test_doctor_check_report_as_text() -> None:
     assert lines[2].startswith("WARNING  A warning of many words")
     assert all(len(line) <= report.WIDTH for line in lines)
     assert "         Cure: A cure." in lines
-    assert "         docs/diagnose/doctor.md#databases" in lines
+    assert "         docs/diagnose/check.md#databases" in lines
     assert lines[-1] == "1 warning, 1 note."
     assert report.text(scene(), []).endswith("Nothing was found.")
 
@@ -37,6 +37,6 @@ def test_doctor_check_report_as_json() -> None:
     (finding,) = found["findings"]
     assert finding == {
         "id": "databases", "severity": "warning", "text": WARNING.text, "cure": "A cure.",
-        "link": "docs/diagnose/doctor.md#databases",
+        "link": "docs/diagnose/check.md#databases",
     }  # fmt: skip
     assert found["status"] == 1
