@@ -53,6 +53,7 @@ __all__ = [
     "request_id",
     "route_bytes",
     "scoreboard_bytes",
+    "scoreboard_words",
     "self_signed",
     "suite_names",
     "tls_page_bytes",
@@ -86,6 +87,9 @@ def route_bytes(named: int, workers: int) -> int:
 
 def scoreboard_bytes(entries: int) -> int:
     """The size of the page of a worker that runs so many requests at once: a multiple of 4096."""
+
+def scoreboard_words() -> list[tuple[int, int, str, str, str]]:
+    """The single words of a page: index, how many words, role (counter, gauge, own), name among the figures, text."""
 
 def tls_page_bytes() -> int:
     """The size of the page of certificates, keys and lists that workers share."""

@@ -67,7 +67,7 @@ pub use scoreboard::ledger::{LEDGER_BYTES, Ledger, LedgerWord};
 pub use scoreboard::outside;
 pub use scoreboard::routes::{MOST_ROUTES, RouteCounts, Routes, routes_bytes};
 pub use scoreboard::{
-    Call, CancelOrder, DRAIN, ENTRY, NOT_READY, Phase, REPLACED, Scoreboard, TABLE, YIELD, page_bytes,
+    Call, CancelOrder, DRAIN, ENTRY, NOT_READY, Phase, REPLACED, Scoreboard, TABLE, WORDS, YIELD, page_bytes,
 };
 pub use stream::Stream;
 pub use sys::channel::Channel;

@@ -128,7 +128,7 @@ mod _core {
     #[pymodule_export]
     use crate::scoreboard::{Ledger, RunningRequest, Scoreboard, Snapshot};
     #[pymodule_export]
-    use crate::scoreboard::{histogram_edges, is_metric_file, metric_families, pages_in_use};
+    use crate::scoreboard::{histogram_edges, is_metric_file, metric_families, pages_in_use, scoreboard_words};
     #[pymodule_export]
     use crate::self_signed::self_signed;
     #[pymodule_export]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use tricorn_io::clock::{SECOND, now, wall_micros};
 use tricorn_io::metrics::{FAMILIES, Sources, live};
 use tricorn_io::{
-    Call, CancelOrder, DRAIN, GROUP_BYTES, Group, GroupWord, LedgerWord, NOT_READY, REPLACED, YIELD, outside,
+    Call, CancelOrder, DRAIN, GROUP_BYTES, Group, GroupWord, LedgerWord, NOT_READY, REPLACED, WORDS, YIELD, outside,
 };
 
 /// A worker's page. It keeps the buffer exported.
@@ -359,6 +359,13 @@ fn readable(buffer: &PyBuffer<u8>, name: &str) -> PyResult<*mut u8> {
 #[pyfunction]
 pub fn metric_families() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
     FAMILIES.iter().map(|family| (family.name, family.kind.name(), family.label, family.help)).collect()
+}
+
+/// The single words of a page: index, how many words, role, name among the figures, text.
+#[pyfunction]
+pub fn scoreboard_words() -> Vec<(usize, usize, &'static str, &'static str, &'static str)> {
+    let rows = WORDS.iter();
+    rows.map(|row| (row.word as usize, row.count, row.role.name(), row.figure, row.text.trim())).collect()
 }
 
 /// Whether prometheus_client can open a file of this content again.

@@ -27,6 +27,7 @@ from tricorn._core import (
     metric_families,
     pages_in_use,
     route_bytes,
+    scoreboard_words,
 )
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "pages_in_use",
     "percentile",
     "route_bytes",
+    "scoreboard_words",
     "sum_of_databases",
 ]
 

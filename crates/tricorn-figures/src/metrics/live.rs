@@ -10,30 +10,33 @@ use crate::scoreboard::{APP_TIME, QUEUE_TIME, Scoreboard, State, TOTAL_TIME, Wor
 use std::fmt::{self, Write};
 use tricorn_sys::clock::{MILLI, wall_micros};
 
-/// Of the first words of a sample. Two histograms follow.
-pub static COLUMNS: [&str; 22] = [
-    "time",
-    "requests",
-    "status_1xx",
-    "status_2xx",
-    "status_3xx",
-    "status_4xx",
-    "status_5xx",
-    "errors",
-    "shed",
-    "accepted",
-    "bytes_in",
-    "bytes_out",
-    "cpu",
-    "connections",
-    "running",
-    "waiting",
-    "capacity",
-    "resident",
-    "serving",
-    "target",
-    "oldest",
-    "generation",
+/// A word of a sample: its name, and how it is worked out.
+type Column = (&'static str, fn(&Moment<'_>) -> u64);
+
+/// The first words of a sample; two histograms follow.
+static COLUMNS: [Column; 22] = [
+    ("time", |_| wall_micros() / 1000),
+    ("requests", |moment| moment.totals.word(Word::Requests)),
+    ("status_1xx", |moment| moment.totals.classes()[0]),
+    ("status_2xx", |moment| moment.totals.classes()[1]),
+    ("status_3xx", |moment| moment.totals.classes()[2]),
+    ("status_4xx", |moment| moment.totals.classes()[3]),
+    ("status_5xx", |moment| moment.totals.classes()[4]),
+    ("errors", |moment| moment.totals.word(Word::AppErrors)),
+    ("shed", |moment| moment.totals.metric("shed")),
+    ("accepted", |moment| moment.totals.word(Word::Accepted)),
+    ("bytes_in", |moment| moment.totals.word(Word::BytesIn)),
+    ("bytes_out", |moment| moment.totals.word(Word::BytesOut)),
+    ("cpu", |moment| moment.totals.word(Word::Cpu) / MILLI),
+    ("connections", |moment| moment.totals.word(Word::Connections)),
+    ("running", |moment| moment.totals.word(Word::InFlight)),
+    ("waiting", |moment| moment.totals.word(Word::Queued)),
+    ("capacity", |moment| moment.totals.capacity),
+    ("resident", |moment| moment.totals.word(Word::Resident)),
+    ("serving", |moment| moment.totals.states[State::Serving as usize]),
+    ("target", |moment| moment.of_arbiter(LedgerWord::Target)),
+    ("oldest", |moment| moment.totals.oldest_wait(moment.sources.now) / MILLI),
+    ("generation", |moment| moment.of_arbiter(LedgerWord::Generation)),
 ];
 const QUEUE: usize = COLUMNS.len();
 const REQUEST: usize = QUEUE + COARSE;
@@ -43,41 +46,28 @@ const _: () = assert!(USED <= SAMPLE);
 /// The page, which asks for this once in a while.
 pub static PAGE: &str = include_str!("page.html");
 
-/// All workers at this moment: what the arbiter notes.
+/// All workers at this moment.
+struct Moment<'a> {
+    sources: &'a Sources<'a>,
+    totals: Totals,
+}
+
+impl Moment<'_> {
+    fn of_arbiter(&self, word: LedgerWord) -> u64 {
+        self.sources.ledger.map_or(0, |ledger| ledger.get(word))
+    }
+}
+
+/// A sample of this moment, which the arbiter notes.
 pub fn sample(sources: &Sources<'_>) -> Sample {
     let totals = Totals::read(sources.pages, sources.ledger, &[QUEUE_TIME, TOTAL_TIME]);
-    let arbiter = |word| sources.ledger.map_or(0, |ledger| ledger.get(word));
-    let shed = [Word::QueueFull, Word::QueueLate, Word::Leaving, Word::HeadsShed];
-    let shed = shed.into_iter().fold(0u64, |sum, word| sum.wrapping_add(totals.word(word)));
-    let classes = totals.classes();
-    let single = [
-        wall_micros() / 1000,
-        totals.word(Word::Requests),
-        classes[0],
-        classes[1],
-        classes[2],
-        classes[3],
-        classes[4],
-        totals.word(Word::AppErrors),
-        shed,
-        totals.word(Word::Accepted),
-        totals.word(Word::BytesIn),
-        totals.word(Word::BytesOut),
-        totals.word(Word::Cpu) / MILLI,
-        totals.word(Word::Connections),
-        totals.word(Word::InFlight),
-        totals.word(Word::Queued),
-        totals.capacity,
-        totals.word(Word::Resident),
-        totals.states[State::Serving as usize],
-        arbiter(LedgerWord::Target),
-        if totals.oldest == 0 { 0 } else { sources.now.saturating_sub(totals.oldest) / MILLI },
-        arbiter(LedgerWord::Generation),
-    ];
+    let moment = Moment { sources, totals };
     let mut sample = [0; SAMPLE];
-    sample[..QUEUE].copy_from_slice(&single);
+    for (word, (_, column)) in sample.iter_mut().zip(&COLUMNS) {
+        *word = column(&moment);
+    }
     for (start, histogram) in [(QUEUE, QUEUE_TIME), (REQUEST, TOTAL_TIME)] {
-        if let Some((counts, _)) = totals.durations(histogram) {
+        if let Some((counts, _)) = moment.totals.durations(histogram) {
             sample[start..start + COARSE].copy_from_slice(counts);
         }
     }
@@ -96,7 +86,7 @@ const ROOM: usize = 64 << 10;
 
 fn write_all(sources: &Sources<'_>, since: u64, out: &mut String) -> fmt::Result {
     write!(out, "{{\"version\":1,\"interval\":{INTERVAL},\"columns\":")?;
-    list(out, COLUMNS.iter().map(|name| Text(name)))?;
+    list(out, COLUMNS.iter().map(|(name, _)| Text(name)))?;
     out.push_str(",\"edges\":");
     list(out, EXPORTED.iter().map(|(_, text)| *text))?;
     write!(out, ",\"queue\":{QUEUE},\"request\":{REQUEST},\"started\":")?;
@@ -200,7 +190,7 @@ mod tests {
         let samples = value["samples"].as_array().expect("samples");
         assert_eq!(samples.len(), 1);
         let of = |name: &str| {
-            let column = COLUMNS.iter().position(|column| *column == name).expect("a column");
+            let column = COLUMNS.iter().position(|(column, _)| *column == name).expect("a column");
             samples[0][column].as_u64().expect("a number")
         };
         assert_eq!((of("requests"), of("status_2xx"), of("status_5xx"), of("running")), (7, 1, 1, 1));

@@ -21,7 +21,7 @@ use crate::scoreboard::buckets::EXPORTED;
 use crate::scoreboard::group::Group;
 use crate::scoreboard::ledger::{Ledger, LedgerWord};
 use crate::scoreboard::routes::{RouteCounts, Routes};
-use crate::scoreboard::{APP_TIME, QUEUE_TIME, TOTAL_TIME, Word};
+use crate::scoreboard::{APP_TIME, QUEUE_TIME, TOTAL_TIME, Word, samples_of};
 use families::{Number, Source};
 use std::fmt::{self, Write};
 use totals::{Durations, Totals};
@@ -134,15 +134,14 @@ impl Renderer<'_> {
     fn samples(&self, family: &Family, out: &mut String) -> fmt::Result {
         let totals = &self.totals;
         let ledger = self.sources.ledger;
+        let is_time = family.name.ends_with("_seconds");
         let mut put = |label: &str, value: &dyn fmt::Display| sample(out, family, label, value);
         match &family.source {
-            Source::SomeSum(word) | Source::SomeNanoseconds(word) if totals.word(*word) == 0 => Ok(()),
-            Source::SomeCounts(words) if words.iter().all(|(_, word)| totals.word(*word) == 0) => Ok(()),
-            Source::Count(word) | Source::Sum(word) | Source::SomeSum(word) => put("", &totals.word(*word)),
-            Source::Counts(words) | Source::SomeCounts(words) | Source::Sums(words) => {
-                words.iter().try_for_each(|(label, word)| put(label, &totals.word(*word)))
-            }
-            Source::Nanoseconds(word) | Source::SomeNanoseconds(word) => put("", &Seconds(totals.word(*word))),
+            Source::SomeWords if samples_of(family.name).all(|row| totals.word(row.word) == 0) => Ok(()),
+            Source::Words | Source::SomeWords => samples_of(family.name).try_for_each(|row| {
+                let value = totals.word(row.word);
+                if is_time { put(row.label, &Seconds(value)) } else { put(row.label, &value) }
+            }),
             Source::Durations(start) => match totals.durations(*start) {
                 Some(durations) => histogram(out, family, "", durations),
                 None => Ok(()),
@@ -176,10 +175,7 @@ impl Renderer<'_> {
             Source::BacklogLimit => self.sources.backlogs.iter().try_for_each(|each| put(&each.listener, &each.limit)),
             Source::Capacity => put("", &totals.capacity),
             Source::Load(number) => self.sources.load.map_or(Ok(()), |report| put("", &number(&report))),
-            Source::OldestWait => {
-                let waits = if totals.oldest == 0 { 0 } else { self.sources.now.saturating_sub(totals.oldest) };
-                put("", &Seconds(waits))
-            }
+            Source::OldestWait => put("", &Seconds(totals.oldest_wait(self.sources.now))),
             Source::BusyRatio if totals.capacity == 0 => Ok(()),
             Source::BusyRatio => {
                 let ratio = totals.word(Word::InFlight) as f64 / totals.capacity as f64;

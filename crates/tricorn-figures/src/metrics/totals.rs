@@ -2,7 +2,7 @@
 
 use crate::scoreboard::buckets::COARSE;
 use crate::scoreboard::ledger::Ledger;
-use crate::scoreboard::{COUNTERS, GAUGES, Scoreboard, State, TABLE, Word};
+use crate::scoreboard::{COUNTERS, GAUGES, Scoreboard, State, TABLE, Word, samples_of};
 use tricorn_proto::message::RefusalKind;
 
 /// A histogram in the exported buckets, and its sum in nanoseconds.
@@ -25,7 +25,7 @@ pub(super) struct Totals {
     /// The pages of workers that have a slot, in the order of these.
     pub by_slot: Vec<(u64, Scoreboard)>,
     /// What the request waits since that waits longest, in nanoseconds; 0: none waits.
-    pub oldest: u64,
+    oldest: u64,
     /// Requests that can run at once in the workers that serve.
     pub capacity: u64,
 }
@@ -69,6 +69,16 @@ impl Totals {
 
     pub fn word(&self, word: Word) -> u64 {
         self.words[word as usize]
+    }
+
+    /// The sum of all samples of a metric.
+    pub fn metric(&self, name: &str) -> u64 {
+        samples_of(name).fold(0, |sum, row| sum.wrapping_add(self.word(row.word)))
+    }
+
+    /// How long the request has waited that waits longest, in nanoseconds; 0: none waits.
+    pub fn oldest_wait(&self, now: u64) -> u64 {
+        if self.oldest == 0 { 0 } else { now.saturating_sub(self.oldest) }
     }
 
     /// Responses with status 1xx to 5xx.

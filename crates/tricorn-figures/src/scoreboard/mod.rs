@@ -28,12 +28,14 @@ mod reader;
 pub mod routes;
 mod share;
 mod states;
+mod words;
 
 pub use buckets::{BUCKETS, COARSE, bucket, bucket_floor, coarse};
 pub use call::{Call, Phase};
 pub use cancel::{CancelOrder, Cancelled};
 pub use share::Share;
 pub use states::{DRAIN, NOT_READY, REPLACED, State, YIELD};
+pub use words::{COUNTERS, GAUGES, Role, Row, WORDS, Word, samples_of};
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
@@ -43,157 +45,6 @@ use tricorn_sys::fds;
 const VERSION: u64 = 8;
 /// "TRICORN\0" read as a big-endian number.
 const MAGIC: u64 = 0x5452_4943_4f52_4e00;
-
-/// What becomes of a word when pages are summed up, and when its worker is gone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
-    /// It only grows. Its sum is over all workers that ever were: the ledger takes it over.
-    Counter,
-    /// Its sum is over the workers there are.
-    Gauge,
-    /// It says something of this worker alone: who it is, a moment, an order.
-    Own,
-}
-
-/// The single words, by index: the one place where a word is named. Each says its role, and how many words it is.
-macro_rules! words {
-    ($($(#[$doc:meta])* $name:ident = $index:literal, $role:ident $(* $count:literal)?;)*) => {
-        #[derive(Debug, Clone, Copy)]
-        #[repr(usize)]
-        pub enum Word {
-            $($(#[$doc])* $name = $index,)*
-        }
-
-        /// Index, number of words, role.
-        const WORDS: &[(usize, usize, Role)] = &[$(($index, 1 $(* $count)?, Role::$role),)*];
-    };
-}
-
-words! {
-    Magic = 0, Own;
-    Version = 1, Own;
-    Pid = 2, Own;
-    /// See [`State`].
-    State = 3, Own;
-    /// Monotonic nanoseconds at which the monitor last looked around; it sleeps while nothing is in flight.
-    Heartbeat = 4, Own;
-    Threads = 5, Own;
-    /// Written by the arbiter: see [`NOT_READY`], [`DRAIN`], [`YIELD`] and [`REPLACED`].
-    Orders = 6, Own;
-    /// The level of the log that an operator has asked for, as Python numbers them; 0: as configured. Written by the arbiter.
-    LogLevel = 7, Own;
-    Connections = 8, Gauge;
-    InFlight = 9, Gauge;
-    Queued = 10, Gauge;
-    BodyBytes = 11, Gauge;
-    /// App threads that could begin a request now.
-    Free = 12, Gauge;
-    /// Monotonic nanoseconds since when the longest waiting request waits; 0: none does.
-    Oldest = 13, Own;
-    /// Bytes of responses that wait for slow clients, in memory and on disk; any thread's ([`Scoreboard::raise`]).
-    ResponseBytes = 14, Gauge;
-    ResponseDiskBytes = 15, Gauge;
-    Accepted = 16, Counter;
-    Requests = 17, Counter;
-    Refused = 18, Counter;
-    HeadTimeouts = 19, Counter;
-    BodyTimeouts = 20, Counter;
-    WriteTimeouts = 21, Counter;
-    IdleCloses = 22, Counter;
-    Evicted = 23, Counter;
-    ClientGone = 24, Counter;
-    Spooled = 25, Counter;
-    AppErrors = 26, Counter;
-    BytesIn = 27, Counter;
-    BytesOut = 28, Counter;
-    /// Times the monitor had to step in for app threads.
-    Rescues = 29, Counter;
-    /// Lines of the access log that were lost.
-    LogLost = 30, Counter;
-    /// What calls on threads were blocked, and wanted a processor in vain; in nanoseconds, without their first moments.
-    CallBlocked = 31, Counter;
-    /// Five words: responses with status 1xx … 5xx.
-    StatusClass = 32, Counter * 5;
-    /// What the event loop of a hub worked, by the clock, and what it was blocked meanwhile; in nanoseconds.
-    LoopWorked = 37, Counter;
-    LoopBlocked = 38, Counter;
-    CallDelayed = 39, Counter;
-    /// Connections handed over to siblings and taken over from them, each with a request.
-    HandedOver = 40, Counter;
-    TakenOver = 41, Counter;
-    /// Requests answered 503: the queue was full; they had waited too long.
-    QueueFull = 42, Counter;
-    QueueLate = 43, Counter;
-    /// Clients that left while their request waited.
-    LeftQueue = 44, Counter;
-    /// Connections to databases that this worker holds, written by its Python.
-    Databases = 45, Gauge;
-    /// How many entries of the table, from the first one on, were ever used.
-    Entries = 46, Own;
-    /// Requests answered 503: the worker leaves, and every thread of it is stuck.
-    Leaving = 47, Counter;
-    /// Calls that were older than a limit: without progress for `timeout`, or as a whole than `request_timeout`.
-    Stuck = 48, Counter;
-    Late = 49, Counter;
-    /// Memory of request heads that are not complete.
-    HeadBytes = 50, Gauge;
-    /// Unfinished heads refused beyond `head_buffer_total`.
-    HeadsShed = 51, Counter;
-    /// Bytes of request bodies on disk, or on their way there.
-    DiskBytes = 52, Gauge;
-    /// Requests of untrusted peers from which forwarded headers were taken.
-    Unforwarded = 53, Counter;
-    /// Processor time of the process in nanoseconds, as its monitor saw it last.
-    Cpu = 54, Counter;
-    /// The worker's slot and its generation.
-    Slot = 55, Own;
-    Generation = 56, Own;
-    /// Messages of WebSockets, any thread's ([`Scoreboard::raise`]).
-    MessagesIn = 57, Counter;
-    MessagesOut = 58, Counter;
-    /// Messages to syslog and to statsd that were lost.
-    SyslogLost = 59, Counter;
-    StatsdLost = 60, Counter;
-    /// Resident memory of the process in bytes, as its monitor saw it last.
-    Resident = 61, Gauge;
-    /// When the call began that is to be cancelled, written by the arbiter; 0: none is (`cancel.rs`).
-    Cancel = 62, Own;
-    /// The slot of that call; when the order was taken, what became of it.
-    CancelSlot = 63, Own;
-    StreamsClosed = 439, Counter;
-    /// What the load report has seen of this worker, written by whichever worker takes its samples (`metrics/load/`):
-    /// nanoseconds for which it was busy; those that its event loop worked.
-    LoadSeen = 440, Own;
-    LoadSeenLoop = 441, Own;
-    /// What native threads do for greenlets and coroutines (`tricorn.offload`), written by this worker's Python, by any
-    /// thread ([`Scoreboard::raise`]): calls that they began, nanoseconds of those that ended, calls whose callers
-    /// left meanwhile; threads, calls under way, calls that wait for their turn.
-    OffloadCalls = 442, Counter;
-    OffloadTime = 443, Counter;
-    OffloadAbandoned = 444, Counter;
-    OffloadThreads = 445, Gauge;
-    OffloadBusy = 446, Gauge;
-    OffloadWaiting = 447, Gauge;
-    /// Handshakes of TLS that were full, and those that resumed a session; those under way;
-    /// those that failed, a word for each reason (`tls/failure.rs`).
-    TlsFull = 448, Counter;
-    TlsResumed = 449, Counter;
-    TlsFailedVersion = 450, Counter;
-    TlsFailedCipher = 451, Counter;
-    TlsFailedProtocol = 452, Counter;
-    TlsFailedName = 453, Counter;
-    TlsFailedCertificate = 454, Counter;
-    TlsFailedAlert = 455, Counter;
-    TlsFailedPlain = 456, Counter;
-    TlsFailedGarbage = 457, Counter;
-    TlsFailedLeft = 458, Counter;
-    TlsFailedTimeout = 459, Counter;
-    TlsFailedCrowded = 460, Counter;
-    TlsFailedInternal = 461, Counter;
-    TlsHandshakes = 462, Gauge;
-    /// Bytes that sessions of TLS hold for their sockets; any thread's ([`Share`]).
-    TlsBytes = 463, Gauge;
-}
 
 pub const QUEUE_TIME: usize = 64;
 pub const APP_TIME: usize = QUEUE_TIME + BUCKETS;
@@ -229,56 +80,13 @@ pub const ENTRY: usize = 16;
 /// Most bytes of a request's text.
 pub const TEXT: usize = 104;
 
-/// The words of a role, by index.
-const fn indices<const COUNT: usize>(role: Role) -> [usize; COUNT] {
-    let (mut found, mut length, mut row) = ([0; COUNT], 0, 0);
-    while row < WORDS.len() {
-        let (first, words, of) = WORDS[row];
-        let mut word = 0;
-        while word < words && of as usize == role as usize {
-            found[length] = first + word;
-            (length, word) = (length + 1, word + 1);
-        }
-        row += 1;
-    }
-    found
-}
-
-/// How many words of a role there are.
-const fn count(role: Role) -> usize {
-    let (mut sum, mut row) = (0, 0);
-    while row < WORDS.len() {
-        sum += if WORDS[row].2 as usize == role as usize { WORDS[row].1 } else { 0 };
-        row += 1;
-    }
-    sum
-}
-
-/// The single words that only grow. Besides them all from [`QUEUE_TIME`] to the last of [`CODES`] does.
-pub static COUNTERS: [usize; count(Role::Counter)] = indices(Role::Counter);
-/// Those that are summed over the workers there are.
-pub static GAUGES: [usize; count(Role::Gauge)] = indices(Role::Gauge);
-
-/// Words come in order, and do not overlap one another, or what lies between the first and the last of them.
-const fn are_apart() -> bool {
-    let (mut end, mut row) = (0, 0);
-    while row < WORDS.len() {
-        let (first, words, _) = WORDS[row];
-        if first < end || (first + words > QUEUE_TIME && first < CODES + DISTINCT) {
-            return false;
-        }
-        (end, row) = (first + words, row + 1);
-    }
-    end <= TABLE
-}
-
 // Words, histograms and entries do not overlap.
-const _: () = assert!(are_apart());
+const _: () = assert!(words::are_apart(QUEUE_TIME, CODES + DISTINCT, TABLE));
 const _: () = assert!(CODES + DISTINCT <= TABLE);
 const _: () = assert!(2 + TEXT / 8 < ENTRY && TEXT.is_multiple_of(8));
 
 /// Words of a page with so many entries.
-const fn words(entries: usize) -> usize {
+const fn length(entries: usize) -> usize {
     let entries = if entries == 0 { 1 } else { entries };
     (TABLE + entries * ENTRY).next_multiple_of(PAGE_WORDS)
 }
@@ -288,7 +96,7 @@ const PAGE_WORDS: usize = 512;
 
 /// Size of the page of a worker that runs so many requests at once.
 pub const fn page_bytes(entries: usize) -> usize {
-    words(entries) * 8
+    length(entries) * 8
 }
 
 /// This worker's page.
@@ -303,12 +111,12 @@ impl Scoreboard {
     /// of the value is used.
     pub unsafe fn at(address: *mut u8, entries: usize) -> Scoreboard {
         // SAFETY: promised by the caller.
-        Scoreboard { words: unsafe { fds::shared_words(address, words(entries)) } }
+        Scoreboard { words: unsafe { fds::shared_words(address, length(entries)) } }
     }
 
     /// A page of this process's own, for tests and embedders.
     pub fn private(entries: usize) -> Scoreboard {
-        let words: Vec<AtomicU64> = (0..words(entries)).map(|_| AtomicU64::new(0)).collect();
+        let words: Vec<AtomicU64> = (0..length(entries)).map(|_| AtomicU64::new(0)).collect();
         Scoreboard { words: Vec::leak(words) }
     }
 

@@ -3,7 +3,8 @@
 //! A page is read without stopping its writer, so that figures that belong together may be a request apart.
 use super::call::Call;
 use super::{
-    APP_TIME, BUCKETS, ENTRY, MAGIC, QUEUE_TIME, Scoreboard, State, TABLE, TOTAL_TIME, VERSION, Word, bucket_floor,
+    APP_TIME, BUCKETS, ENTRY, MAGIC, QUEUE_TIME, Scoreboard, State, TABLE, TOTAL_TIME, VERSION, WORDS, Word,
+    bucket_floor,
 };
 use std::sync::atomic::Ordering::Relaxed;
 use tricorn_sys::clock::now;
@@ -46,9 +47,9 @@ impl Scoreboard {
         self.get(Word::Threads)
     }
 
-    /// Every gauge and counter under its name.
+    /// Every figure under its name.
     pub fn figures(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        FIGURES.iter().map(|&(name, word)| (name, self.get(word)))
+        WORDS.iter().filter(|row| !row.figure.is_empty()).map(|row| (row.figure, self.get(row.word)))
     }
 
     /// Responses with status 1xx to 5xx.
@@ -175,101 +176,22 @@ static STATES: [(State, &str); 4] = [
 
 static HISTOGRAMS: [(&str, usize); 3] = [("queue", QUEUE_TIME), ("application", APP_TIME), ("total", TOTAL_TIME)];
 
-#[rustfmt::skip]
-static FIGURES: [(&str, Word); 70] = [
-    ("connections", Word::Connections),
-    ("in_flight", Word::InFlight),
-    ("queued", Word::Queued),
-    ("body_bytes", Word::BodyBytes),
-    ("body_disk_bytes", Word::DiskBytes),
-    ("response_bytes", Word::ResponseBytes),
-    ("response_disk_bytes", Word::ResponseDiskBytes),
-    ("head_bytes", Word::HeadBytes),
-    ("free", Word::Free),
-    ("databases", Word::Databases),
-    ("accepted", Word::Accepted),
-    ("requests", Word::Requests),
-    ("refused", Word::Refused),
-    ("head_timeouts", Word::HeadTimeouts),
-    ("body_timeouts", Word::BodyTimeouts),
-    ("write_timeouts", Word::WriteTimeouts),
-    ("idle_closes", Word::IdleCloses),
-    ("evicted", Word::Evicted),
-    ("client_gone", Word::ClientGone),
-    ("streams_closed", Word::StreamsClosed),
-    ("spooled", Word::Spooled),
-    ("app_errors", Word::AppErrors),
-    ("bytes_in", Word::BytesIn),
-    ("bytes_out", Word::BytesOut),
-    ("rescues", Word::Rescues),
-    ("log_lost", Word::LogLost),
-    ("handed_over", Word::HandedOver),
-    ("taken_over", Word::TakenOver),
-    ("queue_full", Word::QueueFull),
-    ("queue_late", Word::QueueLate),
-    ("left_queue", Word::LeftQueue),
-    ("heads_shed", Word::HeadsShed),
-    ("unforwarded", Word::Unforwarded),
-    ("leaving", Word::Leaving),
-    ("stuck", Word::Stuck),
-    ("late", Word::Late),
-    ("messages_in", Word::MessagesIn),
-    ("messages_out", Word::MessagesOut),
-    ("syslog_lost", Word::SyslogLost),
-    ("statsd_lost", Word::StatsdLost),
-    ("cpu_nanoseconds", Word::Cpu),
-    ("loop_work_nanoseconds", Word::LoopWorked),
-    ("loop_blocked_nanoseconds", Word::LoopBlocked),
-    ("call_blocked_nanoseconds", Word::CallBlocked),
-    ("call_delayed_nanoseconds", Word::CallDelayed),
-    ("resident_bytes", Word::Resident),
-    ("offload_calls", Word::OffloadCalls),
-    ("offload_nanoseconds", Word::OffloadTime),
-    ("offload_abandoned", Word::OffloadAbandoned),
-    ("offload_threads", Word::OffloadThreads),
-    ("offload_busy", Word::OffloadBusy),
-    ("offload_waiting", Word::OffloadWaiting),
-    ("tls_full", Word::TlsFull),
-    ("tls_resumed", Word::TlsResumed),
-    ("tls_failed_version", Word::TlsFailedVersion),
-    ("tls_failed_cipher", Word::TlsFailedCipher),
-    ("tls_failed_protocol", Word::TlsFailedProtocol),
-    ("tls_failed_name", Word::TlsFailedName),
-    ("tls_failed_certificate", Word::TlsFailedCertificate),
-    ("tls_failed_alert", Word::TlsFailedAlert),
-    ("tls_failed_plain", Word::TlsFailedPlain),
-    ("tls_failed_garbage", Word::TlsFailedGarbage),
-    ("tls_failed_left", Word::TlsFailedLeft),
-    ("tls_failed_timeout", Word::TlsFailedTimeout),
-    ("tls_failed_crowded", Word::TlsFailedCrowded),
-    ("tls_failed_internal", Word::TlsFailedInternal),
-    ("tls_handshakes", Word::TlsHandshakes),
-    ("tls_bytes", Word::TlsBytes),
-    ("slot", Word::Slot),
-    ("generation", Word::Generation),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::scoreboard::call::Phase;
-    use crate::scoreboard::{COUNTERS, GAUGES};
+    use std::collections::HashSet;
 
     #[test]
     fn every_figure_is_read_from_its_own_word() {
         let board = Scoreboard::private(1);
-        for (index, (_, word)) in FIGURES.iter().enumerate() {
-            board.set(*word, index as u64 + 1);
+        let figures = || WORDS.iter().filter(|row| !row.figure.is_empty());
+        for (row, value) in figures().zip(1..) {
+            board.set(row.word, value);
         }
-        assert!(board.figures().map(|(_, value)| value).eq(1..=FIGURES.len() as u64));
-    }
-
-    #[test]
-    fn every_counter_and_gauge_is_a_figure() {
-        let told: Vec<_> = FIGURES.iter().map(|(_, word)| *word as usize).collect();
-        let classes = Word::StatusClass as usize..Word::StatusClass as usize + 5;
-        let named = COUNTERS.iter().chain(&GAUGES).filter(|word| !classes.contains(word));
-        assert_eq!(named.filter(|word| !told.contains(word)).collect::<Vec<_>>(), [&0usize; 0]);
+        assert!(board.figures().map(|(_, value)| value).eq(1..=figures().count() as u64));
+        let names: HashSet<_> = board.figures().map(|(name, _)| name).collect();
+        assert_eq!(names.len(), figures().count(), "no two have one name");
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl Present {
         let workers = totals.states[State::Serving as usize];
         let most = scene.group.limit().unwrap_or(u64::MAX);
         let concurrency = totals.capacity.min(most);
-        let waits = if totals.oldest == 0 { 0 } else { scene.now.saturating_sub(totals.oldest) };
+        let waits = totals.oldest_wait(scene.now);
         let is_long = totals.word(Word::Queued).saturating_mul(2) > (rules.queue_limit as u64).saturating_mul(workers);
         let is_old = waits.saturating_mul(2) > rules.queue_timeout;
         Present {
