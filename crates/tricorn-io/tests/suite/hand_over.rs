@@ -3,17 +3,14 @@
 use crate::harness;
 use harness::group::*;
 use harness::*;
-use std::time::{Duration, Instant};
 
 #[test]
 fn a_kept_connection_whose_worker_is_busy_is_answered_by_the_idle_one_and_stays_there() {
     let workers = Workers::echo(plan(2));
     let mut client = workers.connect(0);
     workers.block(0);
-    let begin = Instant::now();
     let answer = client.get("/next").answer();
-    assert_eq!((answer.worker, answer.path.as_str()), (Some(1), "/next"));
-    assert!(begin.elapsed() < Duration::from_secs(1), "not at once: {:?}", begin.elapsed());
+    assert_eq!((answer.worker, answer.path.as_str()), (Some(1), "/next"), "the first one is still blocked");
     assert!(!answer.closes);
     workers.servers[0].until_at_least(Word::HandedOver, 1);
     assert!(workers.get(1, Word::TakenOver) >= 1);

@@ -97,7 +97,7 @@ fn the_newest_come_first_once_a_queue_has_stood_if_that_is_wanted() {
 fn the_oldest_come_first_while_a_queue_has_not_stood_for_long() {
     let config = Config { queue_order: QueueOrder::Adaptive, ..siblings() };
     // Whether a machine is quick enough to fill and empty a queue in 100 ms is luck: one time of many is enough.
-    let in_order = (0..20).any(|_| {
+    until("it is quick enough", || {
         let (workers, begun) = group(1, config.clone());
         let mut clients: Vec<Client> = (0..3).map(|_| workers.connect(0)).collect();
         workers.block(0);
@@ -112,7 +112,6 @@ fn the_oldest_come_first_while_a_queue_has_not_stood_for_long() {
         assert!(!quick || paths(&begun) == ["/w/0", "/w/1", "/w/2"], "{:?}", paths(&begun));
         quick
     });
-    assert!(in_order, "never quick enough");
 }
 
 #[test]
@@ -197,7 +196,7 @@ fn who_waited_too_long_is_turned_away_at_that_time_though_no_thread_is_free() {
         is_turned_away(&client.response());
     }
     let took = begin.elapsed();
-    assert!((Duration::from_millis(299)..Duration::from_secs(5)).contains(&took), "{took:?}");
+    assert!((Duration::from_millis(299)..DEADLINE).contains(&took), "{took:?}");
     workers.until_sum(Word::QueueLate, 6);
     workers.until_waiting(0);
     workers.unblock_all();
@@ -316,7 +315,7 @@ fn who_closes_its_sending_side_with_its_request_is_served_however_long_it_waits(
 #[test]
 fn who_closes_its_sending_side_a_moment_later_is_served_though_nobody_looked() {
     // The moment is 50 ms. A machine may be too slow to be within it, but is not always.
-    let in_time = (0..20).any(|_| {
+    until("it is quick enough", || {
         let (workers, _) = group(2, siblings());
         let mut client = workers.connect(0);
         workers.block(0);
@@ -333,5 +332,4 @@ fn who_closes_its_sending_side_a_moment_later_is_served_though_nobody_looked() {
         }
         in_time
     });
-    assert!(in_time, "never quick enough");
 }
