@@ -19,6 +19,7 @@ from tests.attacks.bad_requests import ALL, get, post
 from tests.attacks.conftest import guarded
 from tests.conftest import Pool
 from tests.harness import REFERENCE, Server, each, proc, until
+from tests.harness.deadline import PATIENCE
 from tests.harness.wire import chunked, drain
 
 REQUESTS = int(os.environ.get("TRICORN_MUTANTS", "20000"))
@@ -87,7 +88,7 @@ class Mutant:
 
     def __init__(self, server: Server, data: bytes, *, finishes: bool) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(5)
+        self.sock.settimeout(PATIENCE)
         self.sock.connect(server.address)
         try:
             self.sock.sendall(data)

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import NO_BOOT, REFERENCE, WSGI_KINDS, Server, Site, module, proc, until
+from tests.harness.deadline import AT_ONCE
 from tests.harness.wire import request
 
 
@@ -49,7 +50,7 @@ def test_v1_half_requests_do_not_hold_threads() -> None:
     with Server(worker_class="gthread", threads=2, timeout=30) as server, contextlib.ExitStack() as stack:
         for _ in range(4):
             stack.enter_context(server.connect()).send(b"GET / HT")
-        with server.connect(timeout=5) as wire:
+        with server.connect(timeout=AT_ONCE) as wire:
             assert wire.get("/hello").status == 200
 
 
@@ -113,14 +114,14 @@ def test_v5_several_workers_that_do_not_boot(tmp_path: Path) -> None:
 def test_v6_a_boot_that_hangs() -> None:
     files = {"mine.py": "import time\ntime.sleep(60)\n"}
     with Site("timeout = 1\nboot_timeout = 1\n", app="mine:application", files=files, wait=False) as server:
-        assert server.wait_exit(within=8) == 3
+        assert server.wait_exit(AT_ONCE) == 3
 
 
 @defect(7, "the timeout of a gthread worker is none of its requests")
 def test_v7_a_request_of_a_gthread_worker_has_the_timeout() -> None:
     with Server("stuck:application", worker_class="gthread", timeout=1) as server, server.connect() as wire:
         wire.send(request("GET", "/sleep"))
-        server.log.wait(r"WORKER TIMEOUT \(pid:\d+\)", within=6)
+        server.log.wait(r"WORKER TIMEOUT \(pid:\d+\)", within=AT_ONCE)
 
 
 WEBSOCKET = """
@@ -161,10 +162,10 @@ def test_v8_a_stop_closes_websockets_and_ends_the_lifespan() -> None:
                 head += wire.sock.recv(1)
             assert head.startswith(b"HTTP/1.1 101 ")
             server.signal(signal.SIGTERM)
-            wire.sock.settimeout(4)
+            wire.sock.settimeout(AT_ONCE)
             assert wire.sock.recv(2)[:1] == b"\x88", "a close frame"
             wire.send(b"\x88\x80\0\0\0\0")
-            assert server.wait_exit(within=4) == 0
+            assert server.wait_exit(AT_ONCE) == 0
         assert "lifespan marker" in server.out.text
 
 
@@ -172,7 +173,7 @@ def test_v8_a_stop_closes_websockets_and_ends_the_lifespan() -> None:
 def test_v9_metrics_do_not_depend_on_the_access_log() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as statsd:
         statsd.bind(("127.0.0.1", 0))
-        statsd.settimeout(3)
+        statsd.settimeout(AT_ONCE)
         config = f"worker_class = 'asgi'\nstatsd_host = '127.0.0.1:{statsd.getsockname()[1]}'\n"
         with Site(config, app="mine:application", files={"mine.py": ASGI}) as server:
             server.get("/")
@@ -224,7 +225,7 @@ def test_v11_usr2_finds_the_application_that_is_called_like_a_module_of_the_serv
         server.signal(signal.SIGTERM)
         server.process.wait(60)
         try:
-            until(lambda: not successor.exists() and pidfile.exists(), "the successor takes over", within=5)
+            until(lambda: not successor.exists() and pidfile.exists(), "the successor takes over")
             assert server.get("/").body == b"mine"
         finally:
             if proc.is_running(new):
@@ -302,14 +303,14 @@ def test_v15_worker_connections_is_a_limit() -> None:
 
 @defect(15, "asgi waits for ever for the rest of a head")
 def test_v15_half_a_head_has_a_time_limit() -> None:
-    with network() as server, server.connect(timeout=4) as wire:
+    with network() as server, server.connect(timeout=AT_ONCE) as wire:
         wire.send(b"GET / HT")
         wire.ended()
 
 
 @defect(15, "asgi logs no bad request")
 def test_v15_a_bad_request_is_logged() -> None:
-    with network() as server, server.connect(timeout=4) as wire:
+    with network() as server, server.connect(timeout=AT_ONCE) as wire:
         wire.send(b"GET / NONSENSE/1\r\n\r\n")
         wire.ended()
-        server.log.wait(r"[Ii]nvalid|NONSENSE|[Bb]ad request", within=3)
+        server.log.wait(r"[Ii]nvalid|NONSENSE|[Bb]ad request", within=AT_ONCE)

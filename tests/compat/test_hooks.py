@@ -43,7 +43,6 @@ class Recorded(Site):
                     else []
                 ),
                 f"{count} x {hook}",
-                within=15,
             )
         except AssertionError as error:
             raise AssertionError(f"{error}; came: {self.names()}; its log:\n{self.log.text}") from None

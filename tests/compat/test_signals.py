@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import KINDS, REFERENCE, Server, Site, Wire, module, proc, until
+from tests.harness.deadline import AT_ONCE
 from tests.harness.site import replaced, rests
 from tests.harness.wire import request
 
@@ -49,7 +50,7 @@ def test_int_and_quit_wait_for_nobody(number: int, name: str, tmp_path: Path) ->
     with Server(worker_class="sync", graceful_timeout=30) as server, server.connect() as wire:
         held(server, gate, wire)
         server.signal(number)
-        assert server.wait_exit(within=8) == 0
+        assert server.wait_exit(AT_ONCE) == 0
         assert b" 200 OK" not in wire.ended()
         assert server.log.matching(f"Handling signal: {name}")
 

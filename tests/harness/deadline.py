@@ -11,6 +11,8 @@ T = TypeVar("T")
 PATIENCE = float(os.environ.get("TEST_PATIENCE", "60"))
 """Seconds after which what a test waits for will not come any more. Long, since a machine may stand still for a moment,
 and free where all is well; `make mutants`, where much never comes, sets it lower."""
+AT_ONCE = 25.0
+"""Seconds for what does not wait for `graceful_timeout` or another limit of 30 s: a moment on an idle machine."""
 SELDOM = 0.03
 """Seconds between two looks, at most, where nothing else is asked for."""
 

@@ -367,7 +367,7 @@ class Server:
             except subprocess.TimeoutExpired:
                 complaints.append("the master did not stop within 30 s after SIGTERM")
             try:
-                all_gone = until(lambda: not self.leftovers(), "all processes are gone", within=15)
+                all_gone = until(lambda: not self.leftovers(), "all processes are gone", within=30)
             except AssertionError:
                 complaints += [f"left behind: {pid} {proc.command_line(pid)}" for pid in self.leftovers()]
         finally:

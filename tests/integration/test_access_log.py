@@ -17,7 +17,7 @@ import pytest
 from tests.conftest import Pool
 from tests.harness import KINDS, THREAD_CLASSES, Server
 from tests.harness.core import Serving, serving
-from tests.harness.deadline import until
+from tests.harness.deadline import AT_ONCE, until
 from tests.harness.wire import request
 
 LOG_LOST = 30
@@ -374,7 +374,7 @@ class TestTrouble:
                 for _ in range(300):
                     assert wire.get("/hello").status == 200
             server.signal(signal.SIGTERM)
-            assert server.wait_exit(within=8) == 0
+            assert server.wait_exit(AT_ONCE) == 0
 
 
 @pytest.mark.parametrize("how", [signal.SIGUSR1, signal.SIGHUP], ids=["USR1", "HUP"])

@@ -114,7 +114,7 @@ def test_a_slow_upload_does_not_occupy_a_sync_worker(pool: Pool) -> None:
     with server.connect() as slow:
         slow.send(request("POST", "/body", [("Content-Type", "a/b"), ("Content-Length", "10")]), b"12345")
         for _ in range(5):
-            with server.connect(timeout=2) as wire:
+            with server.connect(timeout=10) as wire:
                 assert wire.get("/hello").status == 200
         slow.send(b"67890")
         assert slow.reply().json()["length"] == 10

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.harness import REFERENCE, Server, Site, until
+from tests.harness.deadline import AT_ONCE
 from tests.harness.frames import CLOSE, Frame, Frames
 from tests.harness.needs import needs
 from tests.harness.server import free_port, run
@@ -65,7 +66,7 @@ class TestLife:
     def test_an_idle_worker_shuts_down_at_once(self, server: Server) -> None:
         server.get("/")
         server.signal(signal.SIGTERM)
-        assert server.wait_exit(within=4) == 0
+        assert server.wait_exit(AT_ONCE) == 0
         assert server.out.lines == ["startup", LAST]
 
     def test_requests_and_what_comes_after_them_end_before_the_shutdown(self, server: Server) -> None:
@@ -85,7 +86,7 @@ class TestLife:
         for path in ("/sleep", "/after"):
             server.out.wait(f"{path} begins")
         server.signal(number)
-        assert server.wait_exit(within=5) == 0
+        assert server.wait_exit(AT_ONCE) == 0
         assert sorted(server.out.lines[-3:]) == ["/after is cancelled", "/sleep is cancelled", LAST]
         assert server.out.lines[-1] == LAST
         assert not server.log.matching("SIGKILL")
@@ -105,7 +106,7 @@ class TestLife:
         with serve(f"{tmp_path}/go", asgi_loop=loop, wait=False) as server:
             server.out.wait("startup")
             server.signal(signal.SIGINT)
-            assert server.wait_exit(within=5) == 0
+            assert server.wait_exit(AT_ONCE) == 0
             assert server.log.matching("cancelled the application's startup")
             assert not server.log.matching("SIGKILL")
 
@@ -119,7 +120,7 @@ class TestWebSockets:
             server.signal(signal.SIGTERM)
             assert websocket.frame() == Frame(CLOSE, GOING_AWAY)
             websocket.put(CLOSE, GOING_AWAY).closed()
-        assert server.wait_exit(within=4) == 0
+        assert server.wait_exit(AT_ONCE) == 0
         assert server.out.lines == ["startup", "the WebSocket ended with 1001", LAST]
 
     def test_at_a_reload_they_may_come_back(self, server: Server) -> None:
@@ -149,7 +150,7 @@ class TestWebSockets:
         with Frames(server.address) as websocket:
             websocket.echoes()
             server.signal(signal.SIGTERM)
-            assert server.wait_exit(within=8) == 0
+            assert server.wait_exit(AT_ONCE) == 0
         assert server.out.lines[-1] == LAST
         assert not server.log.matching("SIGKILL")
 
@@ -159,7 +160,7 @@ class TestWebSockets:
             server.signal(signal.SIGTERM)
             websocket.frame()
             websocket.put(CLOSE, GOING_AWAY)
-            assert server.wait_exit(within=5) == 0
+            assert server.wait_exit(AT_ONCE) == 0
             assert server.out.lines[-2:] == ["/stubborn is cancelled", LAST]
             assert not server.log.matching("SIGKILL")
 
@@ -167,7 +168,7 @@ class TestWebSockets:
         with Frames(server.address) as websocket:
             websocket.echoes()
             server.signal(signal.SIGQUIT)
-            assert server.wait_exit(within=4) == 0
+            assert server.wait_exit(AT_ONCE) == 0
         assert server.out.lines[-1] == LAST
         assert not server.log.matching("SIGKILL")
 
@@ -178,7 +179,7 @@ def test_calls_are_cancelled_when_graceful_timeout_is_over(loop: str) -> None:
         for path in ("/sleep", "/after"):
             server.out.wait(f"{path} begins")
         server.signal(signal.SIGTERM)
-        assert server.wait_exit(within=6) == 0
+        assert server.wait_exit(AT_ONCE) == 0
         assert server.out.lines[-1] == LAST
         assert not server.log.matching("SIGKILL")
         for thread in threads:
@@ -208,7 +209,7 @@ class TestBoot:
         with serve(how, asgi_lifespan=lifespan) as server:
             assert server.get("/state").json() == {}
             server.signal(signal.SIGTERM)
-            assert server.wait_exit(within=4) == 0
+            assert server.wait_exit(AT_ONCE) == 0
         assert "shutdown" not in server.out.text
 
     def test_requests_wait_for_the_startup(self, loop: str, tmp_path: Path) -> None:

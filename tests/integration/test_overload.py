@@ -18,6 +18,7 @@ from tests.apps.counted import MEET
 from tests.harness import KINDS, Server, Site, Wire, at_once, configured, each, until
 from tests.harness.classes import EVENT_LOOPS, SERVERS_OF_CLASSES
 from tests.harness.core import Serving, serving
+from tests.harness.deadline import PATIENCE
 from tests.harness.group import Group
 from tests.harness.marked import calls
 from tests.harness.wire import Reply, request
@@ -86,7 +87,7 @@ def busy(threads: int = 1, **options: Any) -> Iterator[Busy]:
         state = Busy(core, app, wires)
         try:
             for _ in wires:
-                assert app.held.acquire(timeout=10)
+                assert app.held.acquire(timeout=PATIENCE)
             yield state
         finally:
             app.gate.set()

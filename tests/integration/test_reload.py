@@ -144,7 +144,6 @@ def test_a_reload_to_something_broken_changes_nothing(case: str) -> None:
             until(
                 lambda: [line for line in server.log.lines[lines:] if re.search(why, line)],
                 f"the log says why ({why})",
-                within=15,
             )
             only(server, before)
             load.settle(10)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.harness import REFERENCE, Server, until
+from tests.harness.deadline import AT_ONCE
 from tests.harness.frames import TEXT, Frames
 from tests.harness.needs import needs
 from tests.harness.site import replaced
@@ -73,7 +74,7 @@ def test_they_are_the_same_for_requests_messages_and_the_lifespan(asgi: Server) 
             assert websocket.put(TEXT, b"?").message() == "1"
     assert asgi.get("/thread").body == b"1"
     asgi.signal(signal.SIGTERM)
-    assert asgi.wait_exit(within=8) == 0
+    assert asgi.wait_exit(AT_ONCE) == 0
     assert asgi.out.lines == ["lifespan.startup in 1 threads", "lifespan.shutdown in 1 threads"]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import CLASSES, KINDS, REFERENCE, Load, Server, at_once, proc, room, until
+from tests.harness.deadline import AT_ONCE
 from tests.harness.wire import Silent, Wire, request
 
 
@@ -40,13 +41,11 @@ def test_term_under_load_loses_nothing(worker_class: str, workers: int) -> None:
 def test_term_lets_a_request_finish(worker_class: str) -> None:
     with Server(worker_class=worker_class) as server, server.connect() as wire:
         send_when_booted(server, wire, "/sleep?s=1")
-        began = time.monotonic()
         server.signal(signal.SIGTERM)
         reply = wire.reply()
         assert reply.status == 200
         assert reply.closes or REFERENCE
-        assert server.wait_exit() == 0
-        assert time.monotonic() - began < 4
+        assert server.wait_exit(AT_ONCE) == 0
 
 
 def send_when_booted(server: Server, wire: Wire, target: str) -> None:
@@ -66,8 +65,8 @@ def test_the_graceful_timeout_ends_what_does_not_finish(worker_class: str) -> No
         send_when_booted(server, wire, "/sleep?s=30")
         began = time.monotonic()
         server.signal(signal.SIGTERM)
-        assert server.wait_exit(within=8) == 0
-        assert 0.8 < time.monotonic() - began < 6
+        assert server.wait_exit(AT_ONCE) == 0
+        assert time.monotonic() - began > 0.8
         if worker_class != "gthread":  # a thread that sleeps in C cannot be ended
             assert wire.reply().status >= 500
         else:
@@ -79,25 +78,21 @@ def test_the_graceful_timeout_ends_what_does_not_finish(worker_class: str) -> No
 @KINDS
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT], ids=["INT", "QUIT"])
 def test_int_and_quit_are_quick(worker_class: str, number: int) -> None:
-    with Server(worker_class=worker_class, workers=2, graceful_timeout=10) as server, server.connect() as wire:
+    with Server(worker_class=worker_class, workers=2) as server, server.connect() as wire:
         send_when_booted(server, wire, "/sleep?s=30")
-        began = time.monotonic()
         server.signal(number)
-        assert server.wait_exit(within=8) == 0
-        assert time.monotonic() - began < 5
+        assert server.wait_exit(AT_ONCE) == 0
 
 
 @pytest.mark.beyond_reference("they do, for some seconds")
 @KINDS
 def test_idle_connections_do_not_hold_up_the_end(worker_class: str) -> None:
-    with Server(worker_class=worker_class, keep_alive=30, graceful_timeout=10) as server:
+    with Server(worker_class=worker_class, keep_alive=60) as server:
         wires = [server.connect() for _ in range(5)]
         for wire in wires[:3]:
             wire.get("/hello")
-        began = time.monotonic()
         server.signal(signal.SIGTERM)
-        assert server.wait_exit(within=8) == 0
-        assert time.monotonic() - began < 4
+        assert server.wait_exit(AT_ONCE) == 0
         for wire in wires[:3]:
             wire.ended()
         # The others were perhaps never accepted: a server that is gone cannot tell them.

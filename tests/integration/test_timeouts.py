@@ -258,7 +258,7 @@ def test_only_a_quarter_of_the_workers_is_replaced_at_once_for_their_memory() ->
     # Every worker is above it from its first breath.
     config = "workers = 4\nmax_worker_memory = 1048576\nloglevel = 'debug'\n"
     with Site(config, workers=4) as server:
-        server.log.wait(r"Replacing worker \(pid:\d+\): it uses", count=4, within=40)
+        server.log.wait(r"Replacing worker \(pid:\d+\): it uses", count=4)
         assert server.get("/hello").status == 200
         lines = list(server.log.lines)
     # As the arbiter tells it, in this order: a look at the processes takes so long that several come and go meanwhile.
@@ -275,18 +275,18 @@ def test_only_a_quarter_of_the_workers_is_replaced_at_once_for_their_memory() ->
 
 def test_a_drain_delay_serves_on_while_readiness_says_no() -> None:
     admin = free_port()
-    config = f"drain_delay = 2\nadmin_bind = '127.0.0.1:{admin}'\n"
+    config = f"drain_delay = 4\nadmin_bind = '127.0.0.1:{admin}'\n"
     with Site(config, app="gallery:application") as server:
         with Wire(("127.0.0.1", admin)) as probe:
             assert probe.get("/readyz").status == 200
             assert probe.get("/healthz").status == 200
         began = time.monotonic()
         server.signal(signal.SIGTERM)
-        until(lambda: ready(admin) == 503, "readiness says no", within=3)
+        until(lambda: ready(admin) == 503, "readiness says no")
         assert server.get("/hello").status == 200, "requests are served all the same"
         assert ready(admin, "/healthz") == 200
         assert server.wait_exit() == 0
-        assert time.monotonic() - began >= 1.9
+        assert time.monotonic() - began >= 3.9
 
 
 def ready(port: int, path: str = "/readyz") -> int:

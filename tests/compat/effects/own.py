@@ -19,6 +19,7 @@ from tricorn.control.client import Control
 from tests.compat.effects.common import fact_site, facts, files_below, raw, status
 from tests.compat.effects.requests import announced
 from tests.harness import Site, Wire, until
+from tests.harness.deadline import AT_ONCE
 from tests.harness.server import free_port
 from tests.harness.wire import chunked, request
 
@@ -224,11 +225,11 @@ def ends(config: str, *parts: bytes, within: float) -> bytes:
 
 
 def sees_header_timeout(directory: Path) -> None:
-    ends("header_timeout = 1\n", b"GET / HT", within=6)
+    ends("header_timeout = 1\n", b"GET / HT", within=AT_ONCE)
 
 
 def sees_body_timeout(directory: Path) -> None:
-    ends("body_timeout = 1\n", b"POST /body HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nabc", within=6)
+    ends("body_timeout = 1\n", b"POST /body HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nabc", within=AT_ONCE)
 
 
 def sees_body_min_rate(directory: Path) -> None:

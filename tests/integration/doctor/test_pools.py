@@ -127,7 +127,7 @@ def waits_for(server: Site, worker_class: str, case: str) -> None:
     with ThreadPoolExecutor(CLIENTS) as pool:
         try:
             replies = [pool.submit(server.get, f"/{case}") for _ in range(CLIENTS)]
-            until(lambda: len(server.log.matching(pattern)) > before, f"{case} is told", within=20)
+            until(lambda: len(server.log.matching(pattern)) > before, f"{case} is told")
         finally:
             server.get("/release")
         assert [reply.result().status for reply in replies] == [204] * CLIENTS
