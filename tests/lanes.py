@@ -42,6 +42,17 @@ INTERPRETERS = "integration/doctor/test_interpreters.py"
 INTERPRETERS_ON_PUSH = ("3.13", "static")
 """One of each way in which frames are found: with a libpython and without."""
 
+CONFORMANCE = "conformance"
+BY_UNIX_SOCKET = ("sync-unix", "gthread-unix", "asgi-unix", "tornado-unix", "unix")
+"""Servers of the conformance suites that differ from another one only by the socket."""
+BY_UNIX_SOCKET_ON_PUSH = ("conformance/wsgi_pep3333/test_environ.py", "conformance/rfc6455/test_control.py")
+"""What differs by the socket is the environ's addresses. `make test` asks one file of each suite both ways."""
+
+FRAMEWORKS = "frameworks/test_frameworks.py"
+FRAMEWORK_ON_PUSH = "flask"
+CLASS_ON_PUSH = "gthread"
+"""Of five frameworks in four classes `make test` has a row and a column."""
+
 
 def lanes(file: str, parameters: Mapping[str, object], identifier: str = "") -> set[str]:
     """The marks of a test, by its file below tests/, the parameters of its case and their identifier."""
@@ -58,6 +69,10 @@ def _is_for_the_night(file: str, parameters: Mapping[str, object], identifier: s
         return parameters["worker_class"] not in DOCTOR_CLASSES_ON_PUSH
     if file == INTERPRETERS and "python" in parameters:
         return identifier not in INTERPRETERS_ON_PUSH
+    if _is_below(file, (CONFORMANCE,)) and parameters.get("server") in BY_UNIX_SOCKET:
+        return file not in BY_UNIX_SOCKET_ON_PUSH
+    if file == FRAMEWORKS and parameters["framework"] != FRAMEWORK_ON_PUSH and parameters["server"] != CLASS_ON_PUSH:
+        return True
     has_eventlet = any(str(value).partition("-")[0] == "eventlet" for value in parameters.values())
     return has_eventlet and not _is_below(file, EVENTLET_ON_PUSH)
 

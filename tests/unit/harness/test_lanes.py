@@ -7,13 +7,22 @@ from pathlib import Path
 import pytest
 
 from tests import lanes
-from tests.lanes import DOCTOR_TABLE, INTERPRETERS
+from tests.lanes import DOCTOR_TABLE, FRAMEWORKS, INTERPRETERS
 
 TESTS = Path(lanes.__file__).parent
 
 
 @pytest.mark.parametrize(
-    "file", [*lanes.NEEDS_CPU, *lanes.NIGHTLY, *lanes.EVENTLET_ON_PUSH, DOCTOR_TABLE, INTERPRETERS]
+    "file",
+    [
+        *lanes.NEEDS_CPU,
+        *lanes.NIGHTLY,
+        *lanes.EVENTLET_ON_PUSH,
+        *lanes.BY_UNIX_SOCKET_ON_PUSH,
+        DOCTOR_TABLE,
+        INTERPRETERS,
+        FRAMEWORKS,
+    ],
 )
 def test_lanes_name_rooms_and_files_that_exist(file: str) -> None:
     assert (TESTS / file).exists()
@@ -33,6 +42,15 @@ def test_lanes_name_rooms_and_files_that_exist(file: str) -> None:
         (DOCTOR_TABLE, {"worker_class": "tornado", "name": "flushes"}, {"needs_cpu", "nightly"}),
         (DOCTOR_TABLE, {}, {"needs_cpu"}),
         ("storms/test_storms.py", {"seed": 1}, {"nightly"}),
+        ("conformance/wsgi_pep3333/test_close.py", {"server": "sync-tcp"}, set()),
+        ("conformance/wsgi_pep3333/test_close.py", {"server": "sync-unix"}, {"nightly"}),
+        ("conformance/wsgi_pep3333/test_environ.py", {"server": "sync-unix"}, set()),
+        ("conformance/rfc9110/test_methods.py", {"server": "asgi-unix"}, {"nightly"}),
+        ("conformance/asgi3/test_send.py", {"server": "uvloop-unix"}, set()),
+        ("conformance/rfc6455/test_text.py", {"server": "unix"}, {"nightly"}),
+        (FRAMEWORKS, {"framework": "django", "server": "gthread"}, set()),
+        (FRAMEWORKS, {"framework": "flask", "server": "gevent"}, set()),
+        (FRAMEWORKS, {"framework": "django", "server": "sync"}, {"nightly"}),
     ],
 )
 def test_lanes_of_a_test_are_those_of_its_file_and_class(
