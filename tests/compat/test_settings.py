@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,8 @@ from tests.compat.effects import (
     requests,
     tls,
 )
-from tests.compat.effects.hooks import hook
+from tests.compat.effects.hooks import HOOKS, hook
+from tests.compat.effects.shared import MAKERS, Servers
 from tests.harness import REFERENCE
 
 BEYOND = {
@@ -40,25 +42,8 @@ BEYOND = {
     **dict.fromkeys(("statsd_datagram", "statsd_extended", "syslog_format"), "it has no such setting"),
 }
 
-Effect = Callable[[Path], None]
-
-HOOKS = [
-    "on_starting",
-    "on_reload",
-    "when_ready",
-    "pre_fork",
-    "post_fork",
-    "post_worker_init",
-    "worker_int",
-    "worker_abort",
-    "pre_exec",
-    "pre_request",
-    "post_request",
-    "child_exit",
-    "worker_exit",
-    "nworkers_changed",
-    "on_exit",
-]
+Effect = Callable[..., None]
+"""Its parameters are the directory of the test, and servers of `MAKERS`."""
 
 OURS = (doctor, own, queueing)
 MODULES = (processes, event_loops, requests, logs, collectors, debugging, tls, *OURS)
@@ -71,13 +56,28 @@ TABLE: dict[str, Effect] = {
 TABLE |= {name: hook(name) for name in HOOKS}
 
 
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Servers]:
+    running = Servers()
+    yield running
+    running.stop()
+
+
 @pytest.mark.parametrize("name", TABLE)
-def test_setting_has_its_effect(name: str, tmp_path: Path) -> None:
+def test_setting_has_its_effect(name: str, tmp_path: Path, servers: Servers) -> None:
     if REFERENCE and (
         name in (*BEYOND, *event_loops.OWN, *tls.OWN) or any(f"sees_{name}" in vars(module) for module in OURS)
     ):
         pytest.skip(f"the reference server: {BEYOND.get(name, 'it has no such setting')}")
-    TABLE[name](tmp_path)
+    wanted = inspect.signature(TABLE[name]).parameters
+    sites = {server: servers.get(server) for server in MAKERS if server in wanted}
+    given = {"directory": tmp_path} if "directory" in wanted else {}
+    try:
+        TABLE[name](**given, **sites)
+    except Exception:
+        for server in sites:
+            servers.drop(server)
+        raise
 
 
 @pytest.mark.beyond_reference("it is about our records")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
+from tests.compat.effects.shared import shared
 from tests.harness import Site
 from tests.harness.collector import Collector
 
@@ -35,42 +37,77 @@ def sees_statsd_host(directory: Path) -> None:
     assert len(lines) % 3 == 0
 
 
-def sees_statsd_prefix(directory: Path) -> None:
-    with Collector() as collector, Site(statsd(collector, "statsd_prefix = 'shop.web..'\n")) as server:
-        server.get("/hello")
-        collector.wait(r"shop\.web\.gunicorn\.requests:1\|c\|@1\.0")
-        collector.wait(r"shop\.web\.gunicorn\.workers:1\|g")
-    with Collector() as collector, Site(statsd(collector, "statsd_prefix = 'a'\n")) as server:
-        server.get("/hello")
-        collector.wait(r"agunicorn\.requests:1\|c\|@1\.0")
+class Collected(Site):
+    """A server with a collector of its own."""
+
+    def __init__(self, config: Callable[[Collector, str], str], more: str) -> None:
+        self.collector = Collector()
+        super().__init__(config(self.collector, more))
+
+    def stop(self, *, check: bool = True) -> int:
+        try:
+            return super().stop(check=check)
+        finally:
+            self.collector.close()
 
 
-def sees_dogstatsd_tags(directory: Path) -> None:
-    with Collector() as collector, Site(statsd(collector, "dogstatsd_tags = 'env:a,role:b'\n")) as server:
-        server.get("/hello")
-        collector.wait(rf"gunicorn\.request\.duration:{MS}\|ms\|#env:a,role:b")
-        collector.wait(r"gunicorn\.requests:1\|c\|@1\.0\|#env:a,role:b")
-        collector.wait(r"gunicorn\.workers:1\|g\|#env:a,role:b")
+@shared
+def tagged() -> Site:
+    return Collected(
+        statsd,
+        "statsd_prefix = 'shop.web..'\n"
+        "dogstatsd_tags = 'env:a,role:b'\n"
+        "enable_backlog_metric = True\n"
+        "statsd_extended = True\n",
+    )
 
 
-def sees_enable_backlog_metric(directory: Path) -> None:
-    with Collector() as collector, Site(statsd(collector, "enable_backlog_metric = True\n")):
-        collector.wait(r"gunicorn\.backlog:\d+\|h")
+@shared
+def one_by_one() -> Site:
+    return Collected(statsd, "statsd_prefix = 'a'\nstatsd_datagram = 0\n")
 
 
-def sees_statsd_datagram(directory: Path) -> None:
-    with Collector() as collector, Site(statsd(collector, "statsd_datagram = 0\n")) as server:
-        server.get("/hello")
-        collector.wait(r"gunicorn\.request\.status\.200:1\|c\|@1\.0")
-        assert not [datagram for datagram in collector.datagrams if b"\n" in datagram]
+@shared
+def sent_to_syslog() -> Site:
+    return Collected(syslog, "syslog_prefix = 'shop'\nsyslog_facility = 'local7'\n")
 
 
-def sees_statsd_extended(directory: Path) -> None:
-    with Collector() as collector, Site(statsd(collector, "statsd_extended = True\n")) as server:
-        server.get("/hello")
-        collector.wait(rf"gunicorn\.queue\.duration:{MS}\|ms")
-        collector.wait(r"gunicorn\.requests\.running:0\|g")
-        collector.wait(r"gunicorn\.requests\.waiting:0\|g")
+def asked(server: Site) -> Collector:
+    """The collector of a server that has answered a request."""
+    assert isinstance(server, Collected)
+    assert server.get("/hello").status == 200
+    return server.collector
+
+
+def sees_statsd_prefix(tagged: Site, one_by_one: Site) -> None:
+    collector = asked(tagged)
+    collector.wait(r"shop\.web\.gunicorn\.requests:1\|c\|@1\.0.*")
+    collector.wait(r"shop\.web\.gunicorn\.workers:1\|g.*")
+    asked(one_by_one).wait(r"agunicorn\.requests:1\|c\|@1\.0")
+
+
+def sees_dogstatsd_tags(tagged: Site) -> None:
+    collector = asked(tagged)
+    collector.wait(rf"shop\.web\.gunicorn\.request\.duration:{MS}\|ms\|#env:a,role:b")
+    collector.wait(r"shop\.web\.gunicorn\.requests:1\|c\|@1\.0\|#env:a,role:b")
+    collector.wait(r"shop\.web\.gunicorn\.workers:1\|g\|#env:a,role:b")
+
+
+def sees_enable_backlog_metric(tagged: Site) -> None:
+    asked(tagged).wait(r"shop\.web\.gunicorn\.backlog:\d+\|h.*")
+
+
+def sees_statsd_datagram(one_by_one: Site) -> None:
+    collector = asked(one_by_one)
+    collector.wait(r"agunicorn\.request\.status\.200:1\|c\|@1\.0")
+    assert not [datagram for datagram in collector.datagrams if b"\n" in datagram]
+
+
+def sees_statsd_extended(tagged: Site) -> None:
+    collector = asked(tagged)
+    collector.wait(rf"shop\.web\.gunicorn\.queue\.duration:{MS}\|ms.*")
+    collector.wait(r"shop\.web\.gunicorn\.requests\.running:0\|g.*")
+    collector.wait(r"shop\.web\.gunicorn\.requests\.waiting:0\|g.*")
 
 
 def sees_syslog(directory: Path) -> None:
@@ -95,18 +132,16 @@ def sees_syslog_addr(directory: Path) -> None:
             collector.wait(r'<14>gunicorn\.gallery\.application\.access: .*"GET /hello HTTP/1\.1" 200 6.*')
 
 
-def sees_syslog_prefix(directory: Path) -> None:
-    with Collector() as collector, Site(syslog(collector, "syslog_prefix = 'shop'\n")) as server:
-        server.get("/hello")
-        collector.wait(r"<14>gunicorn\.shop\.access: .*")
-        collector.wait(r"<14>gunicorn\.shop\.error: .*")
+def sees_syslog_prefix(sent_to_syslog: Site) -> None:
+    collector = asked(sent_to_syslog)
+    collector.wait(r"<\d+>gunicorn\.shop\.access: .*")
+    collector.wait(r"<\d+>gunicorn\.shop\.error: .*")
 
 
-def sees_syslog_facility(directory: Path) -> None:
-    with Collector() as collector, Site(syslog(collector, "syslog_facility = 'local7'\n")) as server:
-        server.get("/hello")
-        collector.wait(r"<190>gunicorn\.gallery\.application\.access: .*")
-        collector.wait(r"<190>gunicorn\.gallery\.application\.error: .*")
+def sees_syslog_facility(sent_to_syslog: Site) -> None:
+    collector = asked(sent_to_syslog)
+    collector.wait(r"<190>gunicorn\.shop\.access: .*")
+    collector.wait(r"<190>gunicorn\.shop\.error: .*")
 
 
 def sees_syslog_format(directory: Path) -> None:

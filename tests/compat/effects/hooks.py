@@ -7,44 +7,82 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.compat.effects.shared import HERE, shared
 from tests.harness import Site, until
+from tests.harness.site import replaced
+
+ARGUMENTS = {
+    "on_starting": "server",
+    "on_reload": "server",
+    "when_ready": "server",
+    "pre_fork": "server, worker",
+    "post_fork": "server, worker",
+    "post_worker_init": "worker",
+    "worker_int": "worker",
+    "worker_abort": "worker",
+    "pre_exec": "server",
+    "pre_request": "worker, req",
+    "post_request": "worker, req, environ, resp",
+    "child_exit": "server, worker",
+    "worker_exit": "server, worker",
+    "nworkers_changed": "server, new, old",
+    "on_exit": "server",
+}
+HOOKS = list(ARGUMENTS)
+REPLACING: dict[str, Callable[[Site], object]] = {
+    "on_reload": lambda server: server.signal(signal.SIGHUP),
+    "worker_int": lambda server: os.kill(server.worker_pid(), signal.SIGINT),
+    "worker_abort": lambda server: os.kill(server.worker_pid(), signal.SIGABRT),
+    "child_exit": lambda server: os.kill(server.worker_pid(), signal.SIGKILL),
+    "worker_exit": lambda server: os.kill(server.worker_pid(), signal.SIGTERM),
+}
+"""Causes after which another worker serves."""
 
 
-def hook(name: str) -> Callable[[Path], None]:
-    """It is called; test_hooks.py has the rest."""
-    arguments = {
-        "pre_fork": "server, worker",
-        "post_fork": "server, worker",
-        "pre_request": "worker, req",
-        "post_request": "worker, req, environ, resp",
-        "child_exit": "server, worker",
-        "worker_exit": "server, worker",
-        "nworkers_changed": "server, new, old",
-    }.get(name, "subject")
-    causes: dict[str, Callable[[Site], object]] = {
-        "on_reload": lambda server: server.signal(signal.SIGHUP),
-        "worker_int": lambda server: os.kill(server.worker_pid(), signal.SIGINT),
-        "worker_abort": lambda server: os.kill(server.worker_pid(), signal.SIGABRT),
-        "child_exit": lambda server: os.kill(server.worker_pid(), signal.SIGKILL),
-        "worker_exit": lambda server: os.kill(server.worker_pid(), signal.SIGTERM),
-        "on_exit": lambda server: server.signal(signal.SIGTERM),
-        "pre_exec": lambda server: server.signal(signal.SIGUSR2),
-    }
+def marking(name: str) -> str:
+    """A hook that leaves a file of its name."""
+    return f"def {name}({ARGUMENTS[name]}):\n    open(f'{{here}}/{name}', 'w').close()\n"
 
-    def sees(directory: Path) -> None:
-        mark, pidfile = directory / "mark", directory / "pid"
-        config = f"pidfile = '{pidfile}'\ndef {name}({arguments}):\n    open('{mark}', 'w').close()\n"
-        with Site(config) as server:
-            assert server.get("/hello").status == 200
-            if name in causes:
-                assert not mark.exists()
-                causes[name](server)
-            until(mark.exists, f"{name} is called")
-            if name == "pre_exec":
-                successor = Path(f"{pidfile}.2")
-                until(successor.exists, "the successor")
-                server.log.wait("Booting worker", count=2)
-                os.kill(int(successor.read_text()), signal.SIGTERM)
-                until(lambda: not successor.exists(), "the successor is gone")
+
+@shared
+def hooked() -> Site:
+    return Site(HERE + "".join(map(marking, HOOKS)))
+
+
+def hook(name: str) -> Callable[..., None]:
+    """The effect of a hook: it is called."""
+    if name in ENDING:
+        return ENDING[name]
+
+    def sees(hooked: Site) -> None:
+        assert hooked.get("/hello").status == 200
+        mark = hooked.directory / name
+        if name in REPLACING:
+            mark.unlink(missing_ok=True)
+            replaced(hooked, lambda: REPLACING[name](hooked))
+        until(mark.exists, f"{name} is called")
 
     return sees
+
+
+def sees_on_exit(directory: Path) -> None:
+    with Site(f"here = {str(directory)!r}\n{marking('on_exit')}") as server:
+        server.signal(signal.SIGTERM)
+        assert server.wait_exit() == 0
+        assert (directory / "on_exit").exists()
+
+
+def sees_pre_exec(directory: Path) -> None:
+    pidfile = directory / "pid"
+    successor = Path(f"{pidfile}.2")
+    with Site(f"pidfile = {str(pidfile)!r}\nhere = {str(directory)!r}\n{marking('pre_exec')}") as server:
+        server.signal(signal.SIGUSR2)
+        until((directory / "pre_exec").exists, "pre_exec is called")
+        until(successor.exists, "the successor")
+        server.log.wait("Booting worker", count=2)
+        os.kill(int(successor.read_text()), signal.SIGTERM)
+        until(lambda: not successor.exists(), "the successor is gone")
+
+
+ENDING = {"on_exit": sees_on_exit, "pre_exec": sees_pre_exec}
+"""Hooks at the end of a server, or of its second life: it cannot be shared."""

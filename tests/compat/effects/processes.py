@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import grp
 import os
 import pwd
 import signal
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.compat.effects.common import FACTS, fact_site, facts, files_below, printed
+from tests.compat.effects.shared import shared
 from tests.harness import CLOSE, Site, command, elapse, module, proc, until
 from tests.harness.deadline import AT_ONCE
 from tests.harness.server import free_port
@@ -115,9 +115,8 @@ def listening(port: int) -> list[int]:
     return [int(line.split()[2]) for line in text.splitlines()]
 
 
-def sees_backlog(directory: Path) -> None:
-    with Site("backlog = 17\n") as server:
-        assert listening(server.port) == [17]
+def sees_backlog(various: Site) -> None:
+    assert listening(various.port) == [17]
 
 
 def sees_workers(directory: Path) -> None:
@@ -125,9 +124,8 @@ def sees_workers(directory: Path) -> None:
         assert len(server.worker_pids()) == 3
 
 
-def sees_worker_class(directory: Path) -> None:
-    with Site("worker_class = 'gthread'\n") as server:
-        server.log.wait("Using worker: gthread")
+def sees_worker_class(narrow: Site) -> None:
+    narrow.log.wait("Using worker: gthread")
 
 
 def together(server: Site, count: int, directory: Path, least: int) -> int:
@@ -147,10 +145,8 @@ def together(server: Site, count: int, directory: Path, least: int) -> int:
     return seen
 
 
-def sees_threads(directory: Path) -> None:
-    with Site("threads = 3\n") as server:
-        server.log.wait("Using worker: gthread")
-        assert together(server, 5, directory, 3) == 3
+def sees_threads(various: Site, directory: Path) -> None:
+    assert together(various, 5, directory, 3) == 3
 
 
 def sees_worker_connections(directory: Path) -> None:
@@ -201,8 +197,8 @@ def sees_graceful_timeout(directory: Path) -> None:
         assert time.monotonic() - began > 0.8
 
 
-def sees_keepalive(directory: Path) -> None:
-    with Site("worker_class = 'gthread'\nkeepalive = 1\n") as server, server.connect() as wire:
+def sees_keepalive(impatient: Site) -> None:
+    with impatient.connect() as wire:
         wire.get("/hello")
         began = time.monotonic()
         wire.closed()
@@ -214,11 +210,10 @@ def sees_preload_app(directory: Path) -> None:
         assert facts(server)["loaded_in"] == server.pid
 
 
-def sees_sendfile(directory: Path) -> None:
+def sees_sendfile(various: Site) -> None:
     """Without it the same bytes come; the kernel's call is told by the record's own unit tests."""
-    with Site("sendfile = False\n") as server:
-        assert server.get("/hello").status == 200
-        assert "sendfile" in printed("sendfile = False\n")
+    assert various.get("/hello").status == 200
+    assert "sendfile" in printed("sendfile = False\n")
 
 
 def sees_reuse_port(directory: Path) -> None:
@@ -251,9 +246,8 @@ def sees_daemon(directory: Path) -> None:
         assert not pidfile.exists()
 
 
-def sees_raw_env(directory: Path) -> None:
-    with fact_site("raw_env = ['TRICORN_A=1=2']\n") as server:
-        assert facts(server)["env"]["TRICORN_A"] == "1=2"
+def sees_raw_env(trusting: Site) -> None:
+    assert facts(trusting)["env"]["TRICORN_A"] == "1=2"
 
 
 def sees_pidfile(directory: Path) -> None:
@@ -287,31 +281,28 @@ def other_user() -> pwd.struct_passwd:
     return pwd.getpwuid(65534)
 
 
-def opened(server: Site) -> Site:
-    """Its directory is readable by everybody."""
-    server.directory.chmod(0o755)
-    return server
-
-
-def sees_user(directory: Path) -> None:
+@shared
+def as_another_user() -> Site:
     user = other_user()
-    with opened(fact_site(f"user = '{user.pw_name}'\n{PRELOADED}")) as server:
-        assert facts(server)["uid"] == user.pw_uid
-        assert os.stat(f"/proc/{server.pid}").st_uid == 0
+    site = fact_site(f"user = '{user.pw_name}'\ngroup = {user.pw_gid}\ninitgroups = True\n{PRELOADED}")
+    site.directory.chmod(0o755)  # readable by everybody
+    return site
 
 
-def sees_group(directory: Path) -> None:
+def sees_user(as_another_user: Site) -> None:
     user = other_user()
-    with opened(fact_site(f"group = {user.pw_gid}\n{PRELOADED}")) as server:
-        assert facts(server)["gid"] == user.pw_gid
+    assert facts(as_another_user)["uid"] == user.pw_uid
+    assert os.stat(f"/proc/{as_another_user.pid}").st_uid == 0
 
 
-def sees_initgroups(directory: Path) -> None:
+def sees_group(as_another_user: Site) -> None:
+    assert facts(as_another_user)["gid"] == other_user().pw_gid
+
+
+def sees_initgroups(as_another_user: Site) -> None:
     user = other_user()
-    config = f"user = '{user.pw_name}'\ngroup = {user.pw_gid}\ninitgroups = True\n{PRELOADED}"
-    with opened(fact_site(config)) as server:
-        assert sorted(facts(server)["groups"]) == sorted(set(os.getgrouplist(user.pw_name, user.pw_gid)))
-        assert grp.getgrgid(user.pw_gid)
+    groups = set(os.getgrouplist(user.pw_name, user.pw_gid))
+    assert sorted(facts(as_another_user)["groups"]) == sorted(groups)
 
 
 def sees_umask(directory: Path) -> None:
@@ -330,15 +321,12 @@ def sees_umask(directory: Path) -> None:
         assert files[0].stat().st_mode & 0o777 == 0o640
 
 
-def sees_tmp_upload_dir(directory: Path) -> None:
+def sees_tmp_upload_dir(spooling: Site, directory: Path) -> None:
     gate = directory / "gate"
-    with (
-        Site(f"worker_class = 'gthread'\ntmp_upload_dir = '{directory}'\nbody_buffer_size = 1000\n") as server,
-        server.connect() as wire,
-    ):
+    with spooling.connect() as wire:
         wire.send(request("POST", f"/gate?open={gate}", body=b"x" * 500_000))
         until(lambda: list(directory.glob("gate.in.*")), "the request is in the application")
-        assert files_below(server, directory)
+        assert files_below(spooling, spooling.directory)
         gate.touch()
         assert wire.reply().status == 200
 
@@ -365,12 +353,11 @@ def titled() -> None:
 NAMED = "def when_ready(server):\n    server.log.info('name %s', server.proc_name)\n"
 
 
-def sees_proc_name(directory: Path) -> None:
-    with Site(f"proc_name = 'shop'\n{NAMED}") as server:
-        server.log.wait("name shop")
-        titled()
-        until(lambda: "master [shop]" in proc.command_line(server.pid), "the master's title")
-        until(lambda: "worker [shop]" in proc.command_line(server.worker_pid()), "the worker's title")
+def sees_proc_name(various: Site) -> None:
+    various.log.wait("name shop")
+    titled()
+    until(lambda: "master [shop]" in proc.command_line(various.pid), "the master's title")
+    until(lambda: "worker [shop]" in proc.command_line(various.worker_pid()), "the worker's title")
 
 
 def sees_default_proc_name(directory: Path) -> None:
@@ -381,8 +368,7 @@ def sees_default_proc_name(directory: Path) -> None:
     assert "fallback" in printed("default_proc_name = 'fallback'\n")
 
 
-def sees_title_prefix(directory: Path) -> None:
-    with Site("title_prefix = 'gunicorn'\nproc_name = 'shop'\n") as server:
-        titled()
-        until(lambda: proc.command_line(server.pid) == "gunicorn: master [shop]", "the master's title")
-        until(lambda: proc.command_line(server.worker_pid()) == "gunicorn: worker [shop]", "the worker's title")
+def sees_title_prefix(spooling: Site) -> None:
+    titled()
+    until(lambda: proc.command_line(spooling.pid) == "gunicorn: master [shop]", "the master's title")
+    until(lambda: proc.command_line(spooling.worker_pid()) == "gunicorn: worker [shop]", "the worker's title")
