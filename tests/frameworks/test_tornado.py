@@ -412,7 +412,7 @@ class TestWsgi:
 
     @pytest.mark.beyond_reference("it has no such limit")
     def test_a_call_that_takes_too_long_is_ended(self, pool: Pool) -> None:
-        server = pool.get("tornado_wsgi_app:application", chdir=APPS, worker_class="tornado", request_timeout=1)
+        server = pool.get("tornado_wsgi_app:application", chdir=APPS, worker_class="tornado", request_timeout=0.5)
         worker = server.worker_pid()
         assert server.get("/busy").status == 504
         server.log.wait(r"Error handling request GET /busy: exceeded request_timeout")
@@ -474,7 +474,7 @@ def test_a_host_with_an_empty_port() -> None:
 @pytest.mark.beyond_reference("it has no such limit")
 @pytest.mark.parametrize("path", ["/wait", "/busy"])
 def test_a_request_that_takes_too_long_is_ended(pool: Pool, path: str) -> None:
-    server = pool.get("tornado_app:application", chdir=APPS, worker_class="tornado", request_timeout=1)
+    server = pool.get("tornado_app:application", chdir=APPS, worker_class="tornado", request_timeout=0.5)
     assert server.get(f"{path}?seconds=30").status == 504
     server.log.wait(rf"Error handling request GET {path}: exceeded request_timeout")
     assert server.get("/hello/again").body == b"Hello, again!"

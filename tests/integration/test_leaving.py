@@ -174,7 +174,7 @@ async def application(scope, receive, send):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_requests_that_the_server_cancels_are_named_in_one_line(number: signal.Signals) -> None:
     """Their CancelledError is no error of the application."""
-    config = "worker_class = 'asgi'\ngraceful_timeout = 1\n"
+    config = "worker_class = 'asgi'\ngraceful_timeout = 0.5\n"
     upgrade = b"GET /socket HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"
     upgrade += b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     with Site(config, app="stream:application", files={"stream.py": STREAM}) as server, ExitStack() as stack:

@@ -103,7 +103,7 @@ def test_a_worker_in_the_midst_of_streams_leaves_after_them() -> None:
 def test_a_taken_socket_gets_no_504_of_the_server(worker_class: str) -> None:
     """`request_timeout` ends the call; what its client reads is the other protocol's and nothing else."""
     with (
-        Server("progress:application", worker_class=worker_class, timeout=30, request_timeout=1) as server,
+        Server("progress:application", worker_class=worker_class, timeout=30, request_timeout=0.5) as server,
         server.connect() as wire,
     ):
         wire.send(request("GET", "/frames?count=500&every=0.02"))

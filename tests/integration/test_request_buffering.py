@@ -245,12 +245,12 @@ def test_the_wait_of_a_thread_is_without_the_lock_of_python() -> None:
 @pytest.mark.parametrize("worker_class", each(*WSGI))
 def test_request_timeout_ends_a_read(worker_class: str) -> None:
     with (
-        Server(worker_class=worker_class, no_request_buffering=True, request_timeout=1) as server,
+        Server(worker_class=worker_class, no_request_buffering=True, request_timeout=0.5) as server,
         server.connect() as wire,
     ):
         wire.send(head("/upload?how=all", "Content-Length: 10"))
         assert wire.reply().status == 504
-        server.log.wait(r"exceeded request_timeout \(1 s\)")
+        server.log.wait(r"exceeded request_timeout \(0\.5 s\)")
 
 
 @THREAD_CLASSES
