@@ -3,9 +3,10 @@
     python -m tests.mutants [--check | --list] [--only TEXT,…] [--portion N/M] [--jobs N]
 
 All faults of the Rust code are compiled at once, each behind a switch that a variable of the environment turns on, so
-that the copy is built once (mutant schemata). A fault of Python has a copy of the package to itself, or of the scripts
-and tests. First all tests have to pass without any fault. A table says which test noticed each; the status is 1 if
-fewer than 95 % were noticed, or if a row no longer fits its file. `--check` only looks at the latter.
+that the copy is built once (mutant schemata), and not at all if `--only` chooses faults of Python. Such a fault has a
+copy of the package to itself, or of the scripts and tests. First all tests have to pass without any fault. A table says
+which test noticed each; the status is 1 if fewer than 95 % were noticed, or if a row no longer fits its file. `--check`
+only looks at the latter.
 """
 
 from __future__ import annotations
@@ -179,6 +180,12 @@ def build() -> None:
     cargo("test", "--profile", "testing", "--no-run", *(word for crate in sorted(tested) for word in ("-p", crate)))
 
 
+def take_core() -> None:
+    """The core that `make build` has compiled, for faults of Python."""
+    for core in (ROOT / "python/tricorn").glob("_core*.so"):
+        write(TREE / "python/tricorn" / core.name, core.read_bytes(), 0o755)
+
+
 def cargo(*arguments: str) -> None:
     done = subprocess.run(["cargo", *arguments, "--quiet"], cwd=TREE, env=environ(RUSTFLAGS="-A warnings"))
     if done.returncode:
@@ -330,8 +337,11 @@ def main() -> int:
         print(f"{len(FAULTS)} faults, and each fits its file")
         return 0
     copy_tree()
-    put_switches()
-    build()
+    if any(map(is_rust, faults)):
+        put_switches()
+        build()
+    else:
+        take_core()
     with ThreadPoolExecutor(arguments.jobs) as pool:
         if broken := without_faults(faults, pool):
             print("These fail without a fault, so they prove nothing:\n" + "\n".join(broken))
