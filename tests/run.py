@@ -5,13 +5,15 @@
 The parallel lane has three processes for each processor, since most of a test's time is waiting: for deadlines, and for
 its servers. The serial lane (`needs_cpu`) follows in two processes. Without `--all` the marked `nightly` are left out,
 and what failed runs once more, alone: a test that passes then is noted in dist/tests/flaky.json and told at the end.
-With `--all` nothing runs again. JUnit's XML of each run is in dist/tests, too.
+With `--all` nothing runs again. JUnit's XML of each run is in dist/tests, too. Each run tells its processor time with
+that of its servers, which can be compared where the machine was busy and the duration cannot.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -72,9 +74,18 @@ def pytest(lane: str, arguments: Sequence[str]) -> Run:
     files = ["-p", "tests.record", f"--record={record}", f"--junit-xml={RESULTS / lane}.xml"]
     # pytest may write bytecode: else each of its processes rewrites the assertions of all modules, every time.
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    began, before = time.monotonic(), _processor_time()
     done = subprocess.run([sys.executable, "-m", "pytest", *files, *arguments], cwd=ROOT, env=environ)
+    used, lasted = _processor_time() - before, time.monotonic() - began
+    print(f"   {lane}: {used:.0f} s of processor time in {lasted:.0f} s", flush=True)
     told: dict[str, Any] = json.loads(record.read_text()) if record.exists() else {"counts": {}, "failures": {}}
     return Run(lane, done.returncode, Counter(told["counts"]), told["failures"])
+
+
+def _processor_time() -> float:
+    """Seconds that child processes which have ended used, with their own children."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def worst(statuses: Iterable[int]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -117,6 +118,26 @@ def test_the_serial_lane_collects_its_own_rooms_unless_others_are_given(
 )
 def test_the_status_of_lanes_is_the_worst_of_those_that_had_tests(statuses: list[int], status: int) -> None:
     assert run.worst(statuses) == status
+
+
+BUSY = """
+import subprocess, sys
+
+def test_busy():
+    used = "sum(__import__('resource').getrusage(0)[:2])"
+    subprocess.run([sys.executable, "-c", f"while {used} < 1.5: pass"], check=True)
+"""
+
+
+def test_a_run_tells_its_processor_time_with_that_of_servers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(run.__file__).parent.parent))
+    (tmp_path / "test_it.py").write_text(BUSY)
+    assert run.pytest("serial", ["-q", "-c", "/dev/null", str(tmp_path)]).status == OK
+    told = re.search(r"   serial: (\d+) s of processor time in \d+ s\n", capfd.readouterr().out)
+    assert told is not None
+    assert int(told[1]) >= 2, "pytest, and the child of a test"
 
 
 def test_the_recorder_keeps_node_ids_and_reasons(tmp_path: Path) -> None:
