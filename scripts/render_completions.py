@@ -11,17 +11,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 from tricorn.config.command_line import COMPLETIONS, SHELLS
 from tricorn.config.lookups import ClassName, Group, User
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Action, Setting
 from tricorn.config.validators import Choice
 
+from scripts import rendered
+
 _BY_LINE = "local IFS=$'\\n'; "
 """For bash: names of files may contain spaces."""
-
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 class _Flag(NamedTuple):
@@ -150,18 +151,11 @@ def _fish() -> str:
 SCRIPTS: dict[str, Callable[[], str]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}
 
 
-def main(arguments: list[str]) -> int:
-    stale = []
-    for shell in SHELLS:
-        path, script = Path(COMPLETIONS, f"tricorn.{shell}"), SCRIPTS[shell]()
-        if arguments != ["--check"]:
-            path.write_text(script)
-        elif not path.exists() or path.read_text() != script:
-            stale.append(path.relative_to(ROOT))
-    for path in stale:
-        print(f"{path} is not what the records say: run python scripts/render_completions.py")
-    return 1 if stale else 0
+def main() -> int:
+    folder = Path(COMPLETIONS).relative_to(rendered.ROOT)
+    files = {f"{folder}/tricorn.{shell}": SCRIPTS[shell]() for shell in SHELLS}
+    return rendered.whole("scripts/render_completions.py", files)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

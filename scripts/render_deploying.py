@@ -56,18 +56,6 @@ def recipe(command: str) -> str:
         return _elsewhere(_printed(command.split(), directory), directory)
 
 
-def _write(path: str, text: str) -> int:
-    """The exit status."""
-    file = rendered.ROOT / path
-    if sys.argv[1:] != ["--check"]:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    elif not file.exists() or file.read_text() != text:
-        print(f"{path} is not what `tricorn init` prints: run python scripts/render_deploying.py")
-        return 1
-    return 0
-
-
 def _printed(words: list[str], directory: Path) -> str:
     strangers = ("TRICORN_", "GUNICORN_", "UVICORN_", "GRANIAN_", "WEB_CONCURRENCY", "PORT", "FORWARDED_ALLOW_IPS")
     environ = {name: value for name, value in os.environ.items() if not name.startswith(strangers)}
@@ -96,5 +84,5 @@ if __name__ == "__main__":
     made = [
         rendered.main(page, "scripts/render_deploying.py", "what `tricorn init` prints", render(page)) for page in PAGES
     ]
-    made += [_write(path, recipe(command)) for path, command in RECIPES.items()]
-    sys.exit(max(made))
+    recipes = {path: recipe(command) for path, command in RECIPES.items()}
+    sys.exit(max(*made, rendered.whole("scripts/render_deploying.py", recipes)))

@@ -23,9 +23,8 @@ from tricorn.config.setting import Setting
 from tricorn.errors import ExitCode
 from tricorn.metrics.scoreboard import metric_families
 
-from scripts import render_settings
+from scripts import render_settings, rendered
 
-PAGES = Path(__file__).resolve().parent.parent / "docs/reference"
 MARK = "<!-- Rendered by scripts/render_reference.py: change that, or the records it reads. -->\n"
 
 COMMANDS = {
@@ -127,14 +126,8 @@ def main() -> int:
         "python-api.md": python_api(),
         "metrics.md": metrics(),
     }
-    if sys.argv[1:] != ["--check"]:
-        for name, text in pages.items():
-            (PAGES / name).write_text(text)
-        return 0
-    stale = [name for name, text in pages.items() if not (PAGES / name).exists() or (PAGES / name).read_text() != text]
-    for name in stale:
-        print(f"docs/reference/{name} is not what the sources say: run python scripts/render_reference.py")
-    return int(bool(stale))
+    files = {f"docs/reference/{name}": text for name, text in pages.items()}
+    return rendered.whole("scripts/render_reference.py", files)
 
 
 def _page(title: str, *parts: str) -> str:

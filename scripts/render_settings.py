@@ -13,6 +13,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 from tricorn.config.addresses import Addresses
 from tricorn.config.borrowed import BORROWED, SAME, SERVERS, Nothing, Ours, Refused, Sets
 from tricorn.config.borrowed_environment import APPLICATION, NAMES
@@ -53,7 +55,7 @@ from tricorn.config.validators import (
     WorkerCount,
 )
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+from scripts import rendered
 
 FLAGS_INTRODUCTION = """\
 # Flags of uvicorn, hypercorn and granian
@@ -176,17 +178,8 @@ EXISTING: dict[Kind[Any], str] = {
 
 
 def main() -> int:
-    pages = {"reference/settings.md": render(), "migrate/flags.md": render_flags()}
-    if sys.argv[1:] == ["--check"]:
-        stale = [
-            name for name, text in pages.items() if not (DOCS / name).exists() or (DOCS / name).read_text() != text
-        ]
-        for name in stale:
-            print(f"docs/{name} is stale: run python scripts/render_settings.py")
-        return int(bool(stale))
-    for name, text in pages.items():
-        (DOCS / name).write_text(text)
-    return 0
+    pages = {"docs/reference/settings.md": render(), "docs/migrate/flags.md": render_flags()}
+    return rendered.whole("scripts/render_settings.py", pages)
 
 
 def render_flags() -> str:
