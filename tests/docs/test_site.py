@@ -138,7 +138,7 @@ def found(page: Page, queries: list[str], most: int) -> dict[str, list[str]]:
         ("502", "deploying/nginx"),
         ("upload too large", "get-started/faq"),
         ("zero downtime", "get-started/faq"),
-        ("reload", "get-started/faq"),
+        ("reload", "guides/reload"),
         ("fastapi dev", "migrate/from-uvicorn"),
         ("heroku", "deploying/cloud"),
         ("503", "diagnose/why-503"),
