@@ -288,6 +288,7 @@ VARIES = {
     r"\d\d:\d\d:\d\d": None,
     r"\[\d+\]": None,
     r"pid: ?\d+": None,
+    r"Thread \d+": None,
     r"\(\d+\)$": None,
     REQUESTS: f"(?:{REQUESTS})?",
     r"for (?:another )?\d+ ms": None,

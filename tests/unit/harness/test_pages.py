@@ -55,6 +55,7 @@ def test_steps_of_a_page_come_in_its_order() -> None:
         ("[2026-11-24 09:06:27 +0000] [13887] [INFO] x", "[2025-01-01 00:00:00 +0100] [7] [ERROR] x", False),
         ("Ready (1.2 s)", "Ready (0.3 s)", True),
         ("Listening (13887)", "Listening (12)", True),
+        ("Thread 4712 (python): IDLE", "Thread 9 (python): IDLE", True),
         ("one … three", "one two three", True),
         ("one", "one more", False),
         ("one…", "one more", True),
