@@ -45,6 +45,12 @@ SEARCHED = (
 )
 """Folders of pages that the search knows: those for users."""
 
+TABLES = ("index", "migrate/flags", "reference/command-line", "reference/environment", "how-it-works/attacks")
+"""Pages that have a row for what other pages explain. The search lists them after those."""
+
+MAIN = 'id="furo-main-content"'
+"""The element of a page that has its text."""
+
 REDIRECT = """\
 <!doctype html>
 <meta charset="utf-8">
@@ -81,6 +87,9 @@ def main() -> int:
 def index(site: Path, python: Path) -> int:
     """Builds the search index of the pages for users with Pagefind, in place of Sphinx's, which knows no numbers."""
     (site / "searchindex.js").unlink()
+    for name in TABLES:
+        page = site / f"{name}.html"
+        page.write_text(page.read_text().replace(MAIN, f'{MAIN} data-pagefind-weight="0.1"'))
     pages = f"{{index.html,{{{','.join(SEARCHED)}}}/**/*.html}}"
     command = [
         str(python),

@@ -159,12 +159,12 @@ class Run:
             case File(path, text):
                 target = self.directory / path
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_text(self._here(text))
+                target.write_text(self.here(text))
             case Command(words, output) if step.stays:
-                self._start(self._here(words), output)
+                self._start(self.here(words), output)
             case Command(words, output):
                 self._mark()
-                self._call(self._here(words), output)
+                self._call(self.here(words), output)
             case Shown(lines):
                 before = self._seen
                 self._wait(lines)
@@ -177,7 +177,7 @@ class Run:
         if self.log is not None and self._is_shown:
             self._seen, self._is_shown = len(self.log.lines), False
 
-    def _here(self, text: str) -> str:
+    def here(self, text: str) -> str:
         text = text.replace(FOLDER, str(self.directory))
         return re.sub(rf"\b({'|'.join(PORTS)})\b", lambda port: self._ports[port[1]], text)
 
@@ -224,7 +224,7 @@ class Run:
         for line in lines:
             if line == "…":
                 continue
-            pattern = as_pattern(self._here(line))
+            pattern = as_pattern(self.here(line))
 
             def came(pattern: re.Pattern[str] = pattern, line: str = line) -> bool:
                 while self._seen < len(log.lines):
@@ -260,7 +260,7 @@ class Run:
         for line in output:
             if line == "…":
                 continue
-            pattern = as_pattern(self._here(line))
+            pattern = as_pattern(self.here(line))
             place = next((number for number, each in enumerate(rest) if pattern.search(each)), None)
             assert place is not None, f"{problem}does not show {line!r}\n{log}"
             self._keep(line, rest[place])
