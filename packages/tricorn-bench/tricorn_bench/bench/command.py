@@ -164,7 +164,7 @@ def _preset(arguments: argparse.Namespace) -> Preset:
         arguments.seconds = SECONDS
     if not arguments.tls and (arguments.full_handshakes or arguments.tls_key != "ecdsa"):
         named = "--full-handshakes" if arguments.full_handshakes else "--tls-key"
-        raise BenchError(f"{named} belongs to --tls, which is not given.")
+        raise BenchError(f"{named} requires --tls.")
     if arguments.levels and not preset.at_levels:
         raise BenchError("--levels belongs to the presets workers, users, connections and tails.")
     return preset
@@ -212,11 +212,13 @@ def _swarm(arguments: argparse.Namespace, preset: Preset, cores: Cores) -> Swarm
     if arguments.locustfile is None:
         named = ("users", "hatch_rate", "locust_processes", "locust_master", "expect_workers")
         if given := [name for name in named if getattr(arguments, name) is not None]:
-            raise BenchError(f"--{given[0].replace('_', '-')} belongs to --locustfile, which is not given.")
+            raise BenchError(f"--{given[0].replace('_', '-')} requires --locustfile.")
         return None
     if preset.name in ("connections", "tails") or arguments.rate:
         what = "--rate" if arguments.rate else f"the preset {preset.name}"
-        raise BenchError(f"--locustfile and {what}: users of locust ask again when they have their answer.")
+        raise BenchError(
+            f"--locustfile cannot be combined with {what}: locust users send the next request after the response."
+        )
     if arguments.tls:
         raise BenchError("--locustfile and --tls: locust's users would have to trust a certificate of the run.")
     if arguments.websocket:
@@ -310,9 +312,11 @@ class _Told(Record):
             }
         notes = list(found.notes)
         if not bench.cores.apart:
-            notes.append("Server and load generator shared a core: requests/s are too low, CPU per request tells more.")
+            notes.append(
+                "Server and load generator shared a core: requests/s are too low; compare CPU per request instead."
+            )
         if bench.database is not None:
-            notes.append(f"The database takes {bench.database.limit} connections.")
+            notes.append(f"The database allows {bench.database.limit} connections.")
         if bench.budget is not None and bench.budget.shortest is not None:
             limit = f"to end within --budget {self.arguments.budget:g}."
             notes.append(f"{resume.SHORTENED} {bench.budget.shortest:g} s of load or more, {limit}")
@@ -404,5 +408,5 @@ def _judge(broken: Sequence[str], conditions: Sequence[Condition]) -> int:
     for line in broken:
         print(f"Failed: {line}")
     if conditions and not broken:
-        print("No condition of --fail-if holds.")
+        print("No condition of --fail-if is true.")
     return Status.CONDITION if broken else Status.OK

@@ -31,17 +31,15 @@ class Condition(Record):
     def parse(cls, text: str) -> Condition:
         match = re.fullmatch(r"\s*([\w./]+)\s*([<>])\s*([\d.]+)\s*(x|[a-zµ]*)\s*", text, re.IGNORECASE)
         if not match:
-            raise BenchError(
-                f"The condition {text!r} cannot be read: expected one such as 'p99 > 1.1x' or 'errors > 0'."
-            )
+            raise BenchError(f"Invalid condition {text!r}: expected, for example, 'p99 > 1.1x' or 'errors > 0'.")
         key, sign, number, unit = match.groups()
         if key not in BY_KEY:
-            raise BenchError(f"There is no figure {key!r}: expected one of {', '.join(BY_KEY)}{hint(key, BY_KEY)}")
+            raise BenchError(f"Unknown figure {key!r}: expected one of {', '.join(BY_KEY)}{hint(key, BY_KEY)}")
         figure, unit = BY_KEY[key], unit.lower()
         try:
             limit = float(number)
         except ValueError:
-            raise BenchError(f"The condition {text!r} has no number: {number!r}.") from None
+            raise BenchError(f"Invalid number {number!r} in the condition {text!r}.") from None
         if unit not in UNITS or (UNITS[unit] or figure.unit) != figure.unit:
             raise BenchError(f"The condition {text!r} has the unit {unit!r}; {key} is in {figure.unit or 'numbers'}.")
         return cls(figure, sign == ">", limit * (1000 if unit == "s" else 1), unit == "x", text.strip())

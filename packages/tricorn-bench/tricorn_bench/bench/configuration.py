@@ -31,9 +31,9 @@ class Configuration(Record):
         try:
             words = shlex.split(line)
         except ValueError as error:
-            raise BenchError(f"The configuration {line!r} cannot be read: {error}.") from None
+            raise BenchError(f"Could not parse the configuration {line!r}: {error}.") from None
         if not words:
-            raise BenchError("A configuration is empty: expected a line such as 'gevent -w 4' or 'gunicorn -w 4'.")
+            raise BenchError("Empty configuration: expected, for example, 'gevent -w 4' or 'gunicorn -w 4'.")
         server = words.pop(0) if words[0] in SERVERS else "tricorn"
         kind = SERVERS[server]
         if words and not words[0].startswith("-"):
@@ -117,7 +117,7 @@ def against(configurations: Sequence[Configuration], servers: Sequence[str]) -> 
     for server in servers:
         if server not in SERVERS:
             meant = hint(server, SERVERS)
-            raise BenchError(f"There is no server {server!r} to compare with: expected {', '.join(SERVERS)}{meant}")
+            raise BenchError(f"Unknown server {server!r} in --against: expected {', '.join(SERVERS)}{meant}")
     found: dict[str, Configuration] = {}
     for configuration in configurations:
         alike = [configuration.like(server) for server in servers] if configuration.server == "tricorn" else []

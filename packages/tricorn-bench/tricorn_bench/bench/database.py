@@ -23,7 +23,7 @@ class Watch:
             self.limit = int(self._ask("show max_connections"))
         except psycopg.Error as error:
             reason = str(error).strip().splitlines()[0]
-            raise BenchError(f"The database of --db cannot be reached: {reason}") from None
+            raise BenchError(f"Could not connect to the database of --db: {reason}") from None
 
     def count(self) -> int | None:
         """Counts connections; None when the database does not answer: it may be the one that is overloaded."""

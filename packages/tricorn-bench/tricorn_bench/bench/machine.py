@@ -53,11 +53,11 @@ def _numbers(text: str, available: set[int]) -> tuple[int, ...]:
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part)
         if not match:
-            raise BenchError(f"Cores are numbers such as 0,2-3, and not {text!r}.")
+            raise BenchError(f"Invalid cores {text!r}: expected numbers such as 0,2-3.")
         found += range(int(match[1]), int(match[2] or match[1]) + 1)
     if missing := set(found) - available:
         had = ", ".join(map(str, sorted(available)))
-        raise BenchError(f"This process may not run on core {min(missing)}: it has {had}.")
+        raise BenchError(f"This process may not run on core {min(missing)}, only on {had}.")
     return tuple(found)
 
 

@@ -106,7 +106,7 @@ def measure(bench: Bench, trials: Sequence[Trial], before: Measured | None = Non
             try:
                 rounds.extend(_rounds(start))
             except DidNotServe as reason:
-                bench.say(f"{name} is left out: {found.failed(trial, len(rounds), str(reason))}", stays=True)
+                bench.say(f"{name} is skipped: {found.failed(trial, len(rounds), str(reason))}", stays=True)
             found.add(trial, rounds)
             bench.keep(found.measured(progress))
     if not found.cells:

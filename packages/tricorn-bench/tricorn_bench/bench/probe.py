@@ -38,10 +38,10 @@ def interface_of(
     _, mark, answer = done.stdout.rpartition(MARK)
     if not mark:
         last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
-        raise BenchError(f"The application {application!r} cannot be loaded: {last}")
+        raise BenchError(f"Could not load the application {application!r}: {last}")
     told = json.loads(answer)
     if "error" in told:
-        raise BenchError(f"The application {application!r} cannot be loaded: {told['error']}")
+        raise BenchError(f"Could not load the application {application!r}: {told['error']}")
     interface: str | None = told["interface"]
     return interface
 

@@ -54,7 +54,7 @@ def demand_free(port: int, host: str = "127.0.0.1") -> None:
             probe.bind((host, port))
         except OSError as error:
             raise BenchError(
-                f"Port {port} cannot be listened on: {error.strerror}. Stop what uses it, or leave out --port: "
+                f"Cannot listen on port {port}: {error.strerror}. Stop the process that uses it, or remove --port: "
                 "a free one is found."
             ) from None
 

@@ -44,7 +44,7 @@ def sums(text: str) -> Sums | None:
 
 
 def between(before: Sums | None, after: Sums | None) -> Parts | None:
-    """Mean seconds of the requests that were answered between two readings."""
+    """Returns mean seconds of the requests answered between two readings."""
     if before is None or after is None:
         return None
     requests = _grown(before, after, "total", "count")

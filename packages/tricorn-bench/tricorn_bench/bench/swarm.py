@@ -180,7 +180,7 @@ def swarm_of(
 ) -> Swarm:
     """Raises BenchError for what cannot drive a load: no locust, a locustfile with an error, no way to its master."""
     if "," in file or not os.path.isfile(file):
-        raise BenchError(f"The locustfile {file!r} is no file: expected a path such as locustfile.py.")
+        raise BenchError(f"The locustfile {file!r} does not exist.")
     if (master is None) != (workers is None):
         raise BenchError("--locust-master and --expect-workers go together: where workers come, and how many.")
     if master is not None and processes is not None:
@@ -206,12 +206,12 @@ def demand_users(file: str) -> None:
             preexec_fn=lambda: pinned(*os.sched_getaffinity(0)),
         )
     except subprocess.TimeoutExpired:
-        raise BenchError(f"The locustfile {file!r} was not imported within {LISTING:g} s.") from None
+        raise BenchError(f"Could not import the locustfile {file!r} within {LISTING:g} s.") from None
     _, listed, users = done.stdout.partition("Available Users:")
     # Where there are none, newer versions look for tests of pytest's, and may fail in doing so.
     has_none = (listed and not users.strip()) or "load_locustfile_pytest" in done.stdout
     if not has_none and not listed:
-        raise BenchError(f"The locustfile {file!r} cannot be used: {_sentence(done.stdout, file)}")
+        raise BenchError(f"Could not import the locustfile {file!r}: {_sentence(done.stdout, file)}")
     if has_none:
         raise BenchError(f"The locustfile {file!r} has no class derived from locust's User or HttpUser.")
 

@@ -52,10 +52,10 @@ def test_within_one_result_ratios_are_to_its_first_configuration() -> None:
 @with_each(
     ("text", "told"),
     {
-        "p99 larger 3": "cannot be read",
-        "p98 > 1x": "no figure 'p98'.*did you mean 'p9",
+        "p99 larger 3": "Invalid condition",
+        "p98 > 1x": "Unknown figure 'p98'.*did you mean 'p9",
         "p99 > 3MiB": "has the unit 'mib'; p99 is in ms",
-        "pss > 1.2.3x": "has no number",
+        "pss > 1.2.3x": "Invalid number",
     }.items(),
 )
 def test_what_is_no_condition_is_told(text: str, told: str) -> None:

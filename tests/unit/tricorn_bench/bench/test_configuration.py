@@ -44,7 +44,7 @@ def test_the_command_is_what_a_user_would_type() -> None:
 
 @with_each(
     ("line", "hint"),
-    {"gevnt -w 4": "'gevent'", "gunicron": "'gunicorn'", "'": "quot", "": "empty", "uvicorn gevent": "neither"}.items(),
+    {"gevnt -w 4": "'gevent'", "gunicron": "'gunicorn'", "'": "quot", "": "Empty", "uvicorn gevent": "neither"}.items(),
 )
 def test_what_is_no_configuration_is_told_with_what_was_expected(line: str, hint: str) -> None:
     with pytest.raises(BenchError, match=hint):
@@ -74,7 +74,7 @@ def test_a_server_without_classes_is_measured_once_beside_several_of_ours() -> N
 
 
 def test_an_unknown_server_is_refused() -> None:
-    with pytest.raises(BenchError, match=r"no server 'unicorn'.*did you mean 'gunicorn'"):
+    with pytest.raises(BenchError, match=r"Unknown server 'unicorn'.*did you mean 'gunicorn'"):
         against([Configuration.parse("sync")], ("unicorn",))
 
 

@@ -132,12 +132,12 @@ def test_an_error_of_the_locustfile_is_told_with_its_line() -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--users", "3"], "--users belongs to --locustfile"),
-        (["--expect-workers", "3"], "--expect-workers belongs to --locustfile"),
-        (["--locustfile", "no.py"], "The locustfile 'no.py' is no file"),
-        (["--locustfile", __file__, "--rate", "3"], "--locustfile and --rate"),
+        (["--users", "3"], "--users requires --locustfile"),
+        (["--expect-workers", "3"], "--expect-workers requires --locustfile"),
+        (["--locustfile", "no.py"], "The locustfile 'no.py' does not exist"),
+        (["--locustfile", __file__, "--rate", "3"], "--locustfile cannot be combined with --rate"),
         (["--locustfile", __file__, "--websocket", "3"], "--locustfile and --websocket"),
-        (["--locustfile", __file__, "--preset", "tails"], "--locustfile and the preset tails"),
+        (["--locustfile", __file__, "--preset", "tails"], "--locustfile cannot be combined with the preset tails"),
         (["--locustfile", __file__, "--locust-master", "a"], "--locust-master and --expect-workers go together"),
         (["--preset", "users", "--budget", "60"], "users need the time in which they think"),
     ],

@@ -58,7 +58,14 @@ def _bars_of_all(result: Result) -> list[Chart]:
                 "text": rate.shown(value),
             }
         )
-    charts = [Chart("rate", "Requests a second", "The line over a bar spans its rounds.", _bars(rows, "requests/s"))]
+    charts = [
+        Chart(
+            "rate",
+            "Requests per second",
+            "The line across a bar shows the range of its rounds.",
+            _bars(rows, "requests/s"),
+        )
+    ]
     cpu = [
         {"configuration": cell["configuration"], "part": part, "µs": round(BY_KEY[part].read(cell["rounds"]) or 0.0, 2)}
         for cell in cells
@@ -66,7 +73,7 @@ def _bars_of_all(result: Result) -> list[Chart]:
     ]
     charts.append(
         Chart(
-            "cpu", "CPU time of a request", "µs, all processes of the server.", _stacked(cpu, "µs", ("user", "system"))
+            "cpu", "CPU time per request", "µs, all processes of the server.", _stacked(cpu, "µs", ("user", "system"))
         )
     )
     memory = [
@@ -78,7 +85,7 @@ def _bars_of_all(result: Result) -> list[Chart]:
         for cell in cells
         for key in ("uss", "pss", "rss")
     ]
-    note = "MiB of all processes. A page that n of them share counts 1/n in PSS, n times in RSS, and not in USS."
+    note = "MiB of all processes. A page shared by n processes counts 1/n in PSS, n times in RSS, and not in USS."
     return [*charts, Chart("memory", "Memory", note, _grouped(memory, "MiB", ("USS", "PSS", "RSS")))]
 
 
@@ -190,20 +197,20 @@ def _shades(parts: Sequence[str]) -> Spec:
 def _over_axis(result: Result) -> list[Chart]:
     axis = result["axis"] or ""
     made = [
-        Chart("rate", f"Requests a second against {axis}", "", _lines(result, ["rate"])),
-        Chart("latency", f"Latency against {axis}", _latency_note(result), _lines(result, ["p50", "p95", "p99"])),
-        Chart("cpu", f"CPU time of a request against {axis}", "µs, all processes.", _lines(result, ["cpu"])),
-        Chart("memory", f"Memory against {axis}", "PSS of all processes.", _lines(result, ["pss"])),
+        Chart("rate", f"Requests per second by {axis}", "", _lines(result, ["rate"])),
+        Chart("latency", f"Latency by {axis}", _latency_note(result), _lines(result, ["p50", "p95", "p99"])),
+        Chart("cpu", f"CPU time per request by {axis}", "µs, all processes.", _lines(result, ["cpu"])),
+        Chart("memory", f"Memory by {axis}", "PSS of all processes.", _lines(result, ["pss"])),
     ]
     for key in ("errors", "database"):
         if any(BY_KEY[key].read(cell["rounds"]) for cell in result["cells"]):
-            made.append(Chart(key, f"{BY_KEY[key].label.capitalize()} against {axis}", "", _lines(result, [key])))
+            made.append(Chart(key, f"{BY_KEY[key].label.capitalize()} by {axis}", "", _lines(result, [key])))
     return made
 
 
 def _latency_note(result: Result) -> str:
     theory = " Dashes with dots: what M/M/W says of the p99." if result["theory"] else ""
-    return f"The scale is logarithmic. Dashes tell the percentiles apart.{theory}"
+    return f"Logarithmic scale. The dash pattern distinguishes percentiles.{theory}"
 
 
 def _lines(result: Result, keys: Sequence[str]) -> Spec:
@@ -326,7 +333,7 @@ def _distribution(result: Result) -> list[Chart]:
         },
     }
     where = f" at {at_of(cells[0])} {result['axis']}" if result["axis"] else ""
-    note = "A point says which part of all requests took no longer. Every further nine has the same room."
+    note = "Each point shows the share of requests that took no longer. Each further nine has equal width."
     return [Chart("distribution", f"Latency distribution{where}", note, spec)]
 
 
@@ -361,5 +368,5 @@ def _parts(result: Result) -> list[Chart]:
             rows.append({"configuration": cell["configuration"], "part": part, "ms": round(mean * 1e3, 4)})
     if not rows:
         return []
-    note = "Means of a request inside tricorn: it waits for a worker, is with the application, is read and written."
+    note = "Mean times of a request inside tricorn: waiting for a worker, in the application, reading and writing."
     return [Chart("parts", "Where the time goes", note, _stacked(rows, "ms", tuple(named.values())))]

@@ -111,7 +111,7 @@ def _mark(cell: str) -> str:
 
 
 def _meanings() -> str:
-    return pairs("What the figures are", [(figure.header, figure.note) for figure in FIGURES if figure.note])
+    return pairs("Figures explained", [(figure.header, figure.note) for figure in FIGURES if figure.note])
 
 
 def _commands(result: Result) -> Sequence[tuple[str, str]]:

@@ -63,7 +63,7 @@ def verdicts(result: Result) -> Table | None:
         "the rounds do not tell the two apart."
     )
     header = (*(column or "" for column in columns), *(BY_KEY[key].label for key in VERDICTS))
-    return Table(f"Times as much as {first}", header, tuple(rows), note)
+    return Table(f"Relative to {first}", header, tuple(rows), note)
 
 
 def ratio_of(figure: Figure, base: Cell, other: Cell, *, paired: bool) -> spread.Ratio | None:
@@ -114,7 +114,7 @@ def processes_table(result: Result) -> Table:
             label = name if place == 0 else ("",) * len(name)
             rows.append((*label, process["name"], *sizes, str(process["threads"])))
     header = (*names[0], "process", "USS MiB", "PSS MiB", "RSS MiB", "threads")
-    return Table("Processes", header, tuple(rows), "Of the last round, at the end of its load.")
+    return Table("Processes", header, tuple(rows), "In the last round, at the end of the load.")
 
 
 def rounds_table(result: Result) -> Table:
@@ -158,7 +158,7 @@ def locust_table(result: Result) -> Table | None:
             told = (f"{one.requests:,}", f"{one.failures:,}", f"{one.mean * 1e3:,.1f}", *times)
             rows.append((*(label if place == 0 else ("",) * len(label)), f"{one.method} {one.name}", *told))
     header = (*names[0], "name", "requests", "failures", "mean ms", "p50 ms", "p90 ms", "p99 ms")
-    return Table("By locust's names", header, tuple(rows), locust_figures.ROUNDED) if rows else None
+    return Table("By locust name", header, tuple(rows), locust_figures.ROUNDED) if rows else None
 
 
 def theory_table(result: Result) -> Table | None:
@@ -178,8 +178,8 @@ def theory_table(result: Result) -> Table | None:
         result["axis"] or "",
         *(text for key in ("p50", "p95", "p99") for text in (f"{key} ms", "M/M/W")),
     )
-    note = "M/M/W: one queue, exponential service times, the measured capacity; W from what a request takes alone."
-    return Table("Beside theory", header, tuple(rows), note) if rows else None
+    note = "M/M/W: one queue, exponential service times, the measured capacity; W from the time of a single request."
+    return Table("Compared with theory", header, tuple(rows), note) if rows else None
 
 
 def spread_table(result: Result) -> Table:
@@ -194,7 +194,7 @@ def spread_table(result: Result) -> Table:
             texts.append(f"{figure.shown(min(values))}–{figure.shown(max(values))}" if values else "–")
         rows.append((*name, *texts))
     header = (*names[0], *(BY_KEY[key].header for key in ("rate", "p50", "p95", "p99")))
-    return Table("Least and most of the rounds", header, tuple(rows))
+    return Table("Range of the rounds", header, tuple(rows))
 
 
 def all_tables(result: Result) -> list[Table]:

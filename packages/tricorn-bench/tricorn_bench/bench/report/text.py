@@ -47,12 +47,12 @@ def markdown(result: Result, charts: Iterator[str] | None = None) -> str:
 
 
 def title(result: Result) -> str:
-    return f"{result['application']}: {result['preset'] or 'measured'}"
+    return f"{result['application']}: {result['preset'] or 'benchmark'}"
 
 
 def remarks(result: Result) -> list[str]:
     """Returns caveats that a reader must know before trusting the figures."""
-    found = [f"{one['name']} is left out: {one['absent']}." for one in result["configurations"] if one["absent"]]
+    found = [f"{one['name']} was not measured: {one['absent']}." for one in result["configurations"] if one["absent"]]
     rounds = [one for cell in result["cells"] for one in cell["rounds"]]
     disturbed = max((one["disturbance"] for one in rounds), default=0.0)
     if disturbed > QUIET:
@@ -60,17 +60,17 @@ def remarks(result: Result) -> list[str]:
     slow = [cell["configuration"] for cell in result["cells"] if any(map(_was_bottleneck, cell["rounds"]))]
     if slow:
         found.append(
-            f"The load generator was the bottleneck under {', '.join(dict.fromkeys(slow))}: their requests/s are its "
-            f"limit, {BY_KEY['cpu'].header} tells more."
+            f"The load generator was the bottleneck under {', '.join(dict.fromkeys(slow))}: their requests/s show its "
+            f"limit; compare {BY_KEY['cpu'].header} instead."
         )
     if any(one["load"]["late"] or one["load"]["unsent"] for one in rounds):
         late, unsent = (sum(one["load"][key] for one in rounds) for key in ("late", "unsent"))
         found.append(
-            f"{late:,} requests were sent late, {unsent:,} not at all; latency counts from when they were due."
+            f"{late:,} requests were sent late, {unsent:,} not at all; latency counts from the scheduled time."
         )
     found += locust_figures.remarks(rounds)
     if len(rounds) == len(result["cells"]):
-        found.append("One round does not tell how much figures vary: measure with --rounds 3 or more.")
+        found.append("One round does not show the variance: measure with --rounds 3 or more.")
     return [*found, *result["notes"]]
 
 

@@ -23,7 +23,7 @@ def test_the_terminal_has_a_row_for_each_configuration() -> None:
 def test_verdicts_are_beside_the_first_configuration() -> None:
     table = tables.verdicts(a_result())
     assert table is not None
-    assert table.title == "Times as much as tricorn sync"
+    assert table.title == "Relative to tricorn sync"
     assert table.rows[0][:3] == ("gunicorn sync", "× 0.50 (0.50–0.50) worse", "× 4.00 (4.00–4.00) worse")
 
 
@@ -39,11 +39,11 @@ def test_what_weakens_the_figures_is_remarked() -> None:
     disturbed["load"]["late"] = 7
     absent = [configured("tricorn sync"), configured("waitress", absent="waitress is not installed")]
     told = "\n".join(text.remarks(a_result({"tricorn sync": [disturbed]}, configurations=absent)))
-    assert "waitress is left out: waitress is not installed." in told
+    assert "waitress was not measured: waitress is not installed." in told
     assert "up to 40% of a core" in told
     assert "bottleneck under tricorn sync" in told
     assert "7 requests were sent late" in told
-    assert "One round does not tell" in told
+    assert "One round does not show the variance" in told
     assert text.remarks(a_result()) == []
 
 
