@@ -1,12 +1,12 @@
-"""`tricorn.serve_async`: the server on an event loop that runs already, in this process.
+"""`tricorn.serve_async`: runs the server in this process, on the running event loop.
 
     start up     the application is loaded, addresses are bound, the lifespan starts
     serve        the loop watches the core's descriptors, and requests are tasks of the loop
     leave        nothing more is accepted; requests that run are waited for, and cancelled after `graceful_timeout`
     shut down    the lifespan ends, and everything is closed
 
-There is no arbiter and no worker process: one core serves on the loop of the program. What belongs to processes is
-refused (`workers`, `reload`), and nothing looks after the program from outside: no `timeout`, no doctor.
+There is no arbiter and no worker process: one core serves on the loop of the program. Settings for processes are
+rejected (`workers`, `reload`), and nothing supervises the program: no `timeout`, no doctor.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ async def serve_async(
 
 
 class EmbeddedServer:
-    """A server for one run: `start`, `wait`, `stop`, on one event loop. `leave` may be called from any thread."""
+    """Server for a single run on one event loop: `start`, `wait`, `stop`. `leave` may be called in any thread."""
 
     # Of workers, as hooks and loggers know them.
     age = slot = 1
@@ -89,7 +89,7 @@ class EmbeddedServer:
         origin: str = "tricorn.serve_async()",
         **settings: Any,
     ) -> None:
-        """Reads the configuration. Raises ConfigError or TypeError if it cannot be used, in words of `origin`."""
+        """Reads the configuration. Raises ConfigError or TypeError for invalid settings, naming `origin`."""
         name = app if isinstance(app, str) else interfaces.name_of(app)
         given = program.read({"wsgi_app": name, **settings}, origin)
         _refuse_processes(given, origin)

@@ -1,4 +1,4 @@
-"""Errors around the workers, by who can mend them.
+"""Exceptions, grouped by who can fix the cause.
 
     TricornError
     ├── ConfigError      the operator's: a setting, a flag, a path
@@ -40,38 +40,38 @@ class ExitCode(IntEnum):
 
 
 class TricornError(Exception):
-    """The base of everything tricorn raises on purpose."""
+    """Base class of the errors that tricorn raises."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.CONFIG
 
     def __init__(self, message: str = "", *, details: str = "") -> None:
         super().__init__(message)
         self.details = details
-        """Lines that help to find the place, such as a traceback. The message does not depend on them."""
+        """Additional lines, such as a traceback. The message is complete without them."""
 
     def report(self) -> ExitCode:
-        """Says it on the terminal in gunicorn's shape, an empty line and the reason. Returns the exit status."""
+        """Prints the error to stderr, as gunicorn does, and returns the exit status."""
         sys.stderr.write(f"\nError: {self}\n{self.details}")
         sys.stderr.flush()
         return self.exit_code
 
 
 class ConfigError(TricornError):
-    """A setting has a value that cannot be used."""
+    """Invalid setting, flag or path."""
 
 
 class BindError(TricornError):
-    """An address cannot be listened on."""
+    """Could not listen on an address."""
 
 
 class AppImportError(TricornError):
-    """The application named on the command line cannot be found, or is not an application."""
+    """The application does not exist, or is not callable."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.APP_LOAD
 
 
 class BootError(TricornError):
-    """Loading the application raised an exception of its own."""
+    """The application raised an exception while it was loaded."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.WORKER_BOOT
 
@@ -107,14 +107,14 @@ def shown(error: BaseException) -> ExceptionInfo:
 
 
 class ClientDisconnected(OSError):
-    """Raised by ASGI's `send` when the client has left (HTTP specification, since 2.4)."""
+    """Raised by ASGI's `send` after the client has disconnected (HTTP specification 2.4)."""
 
 
 class BodyError(ConnectionError):
-    """Raised by `wsgi.input` when the client has left, is too slow, or sends what is no body. See `request_buffering`.
+    """Raised by `wsgi.input` if the client disconnects, is too slow, or sends a malformed body (`request_buffering`).
 
-    An `OSError`, which is what frameworks expect there. If the application lets it out, the server answers with
-    `status`; it is no error of the application's.
+    It is an `OSError`, as frameworks expect. If the application does not handle it, the server responds with `status`
+    and logs no error.
     """
 
     def __init__(self, message: str, status: int = 400) -> None:
@@ -126,14 +126,14 @@ class BodyError(ConnectionError):
 
 
 class RequestTimeout(BaseException):
-    """This request takes longer than the setting `request_timeout` allows: clean up and let it out.
+    """Raised inside the application when a request exceeds `request_timeout`. Clean up, and do not suppress it.
 
-    The server then answers 504 if no response has begun. Not an `Exception`, so that the handlers of frameworks and of
-    the application that mean to catch mistakes do not catch this.
+    The server then responds with 504, unless the response has started. Derived from `BaseException`, so that error
+    handlers for `Exception` do not catch it.
     """
 
     limit: float = 0.0
-    """Seconds."""
+    """The timeout in seconds."""
 
     def __init__(self, limit: float | None = None) -> None:
         if limit is not None:
@@ -145,7 +145,10 @@ class RequestTimeout(BaseException):
 
 
 class RequestCancelled(RequestTimeout):
-    """An operator has cancelled this request (`tricorn ctl cancel`): clean up and let it out, as `RequestTimeout`."""
+    """Raised inside the application when an operator cancels the request (`tricorn ctl cancel`).
+
+    As with `RequestTimeout`, clean up, and do not suppress it.
+    """
 
     def __init__(self) -> None:
         super().__init__()

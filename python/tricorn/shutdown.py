@@ -1,4 +1,4 @@
-"""Tells the application that its worker is about to leave.
+"""`tricorn.leaving`: notifies the application that its worker is shutting down.
 
 signal handler ──▶ announce ──┬─▶ futures of event loops   `await tricorn.leaving()`
                               ├─▶ a pipe                   `tricorn.leaving().wait(5)` in threads and greenlets
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Leaving:
-    """The notice that the worker leaves: true once it was given, and can be waited for by any number of callers.
+    """Shutdown notification of the worker: true after it was given; any number of callers can wait for it.
 
     while not tricorn.leaving():            # threads, WSGI generators
         yield next_event()
@@ -43,7 +43,7 @@ class Leaving:
 
     @property
     def is_given(self) -> bool:
-        """The same for the server, which does not count as one who asks."""
+        """Whether the notification was given. For the server: `bool` also records that the application asks."""
         return self._told
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -69,7 +69,7 @@ class Leaving:
             del self._futures[future]
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits in this thread or greenlet, at most so many seconds; returns whether the worker leaves.
+        """Waits in this thread or greenlet for up to `seconds`; returns whether the worker is shutting down.
 
         It blocks: on an event loop, await the object instead.
         """
@@ -85,7 +85,7 @@ class Leaving:
         return self._told
 
     def announce(self) -> None:
-        """Gives the notice. It takes no lock, as a signal handler may be in the midst of anything."""
+        """Gives the notification. Takes no lock, since it is called in a signal handler."""
         self._told = True
         for future in tuple(self._futures):
             with suppress(RuntimeError):  # its loop is closed
@@ -128,5 +128,5 @@ NOTICE = Leaving()
 
 
 def leaving() -> Leaving:
-    """Returns the notice that this worker leaves: true once it was told to, awaitable, and with `wait` for threads."""
+    """Returns the shutdown notification of this worker: truthy at shutdown, awaitable, with `wait` for threads."""
     return NOTICE

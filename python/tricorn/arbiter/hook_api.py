@@ -1,4 +1,4 @@
-"""The arbiter as hooks know it: `server.log`, `server.cfg`, `server.WORKERS` … under gunicorn's names."""
+"""The `server` object of hooks, with gunicorn's names: `server.log`, `server.cfg`, `server.WORKERS` …"""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class Server:
-    """The `server` that hooks get. Hooks may keep things of their own on it."""
+    """The `server` object that hooks get. Hooks may set attributes of their own."""
 
     _generation: Generation
     pid: int | None = None
-    """The pid of the arbiter; known from `on_starting` on."""
+    """Pid of the arbiter; set from `on_starting` on."""
     worker_age = 0
     """Number of workers that have been started."""
     is_managing = False
@@ -64,7 +64,7 @@ class Server:
 
     @property
     def num_workers(self) -> int:
-        """The number of workers wanted. A hook, or a thread of one, may set it, with the effect of TTIN and TTOU."""
+        """Target number of workers. A hook, or a thread that it started, may set it, like TTIN and TTOU."""
         asked = self._asked  # read once: the arbiter may take it meanwhile
         return self._num_workers if asked is None else asked
 
@@ -85,11 +85,11 @@ class Server:
         return asked
 
     def reload(self) -> None:
-        """Reloads, as HUP does."""
+        """Reloads the server, like HUP."""
         self._signal(Signals.SIGHUP)
 
     def stop(self, graceful: bool = True) -> None:
-        """Ends the server, as TERM or QUIT does."""
+        """Stops the server, like TERM or QUIT."""
         self._signal(Signals.SIGTERM if graceful else Signals.SIGQUIT)
 
     def kill_workers(self, sig: int) -> None:
@@ -118,7 +118,7 @@ class Server:
 
     @property
     def WORKERS(self) -> Mapping[int, Worker]:  # gunicorn's name
-        """The workers by pid."""
+        """Workers by pid."""
         return self._workers()
 
     @property

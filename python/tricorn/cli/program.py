@@ -1,4 +1,4 @@
-"""`tricorn.run`: the server in a program of one's own."""
+"""`tricorn.run`: starts the server from a program."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Glue to frameworks. Each module imports its framework, and nothing of the server imports it."""
+"""Integrations with frameworks. Each module imports its framework; the server imports none of them."""

@@ -1,4 +1,4 @@
-"""Common part of the frameworks' commands, which become `tricorn`."""
+"""Shared code of the frameworks' commands, which replace themselves by `tricorn`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_SETTINGS = ("--config", "python:tricorn.contrib.no_settings")
 
 
 def become_server(words: Iterable[str], *, serves: str) -> NoReturn:
-    """Replaces this process by `tricorn` with these words of a command line, in the same interpreter.
+    """Replaces this process by `tricorn` with these command line arguments, in the same interpreter.
 
     `serves` names the application for the log and the titles of processes: what tricorn is given is a factory of ours.
     """

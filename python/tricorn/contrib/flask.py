@@ -111,7 +111,7 @@ def _last(options: Sequence[str], on: str, off: str) -> bool | None:
 
 
 def make() -> Any:
-    """Loads the application that FLASK_APP names, or that `flask` finds."""
+    """Loads the application of FLASK_APP, or the one that `flask` finds."""
     try:
         return ScriptInfo(os.environ.get("FLASK_APP")).load_app()
     except NoAppException as error:
@@ -119,7 +119,7 @@ def make() -> Any:
 
 
 def make_with_debugger() -> Any:
-    """The same, with Werkzeug's page for exceptions. Its frames are in one process, so one worker is to serve."""
+    """Loads the application with Werkzeug's debugger, which needs a single worker: it keeps frames in its process."""
     from werkzeug.debug import DebuggedApplication
 
     return DebuggedApplication(make(), evalex=True)

@@ -1,4 +1,4 @@
-"""One line each for frameworks that do not tell a server which route a request has (`route_metrics`).
+"""Route names for `route_metrics`, for frameworks that do not report the route of a request themselves.
 
 | Framework | |
 |---|---|
@@ -8,8 +8,8 @@
 | Django | `MIDDLEWARE = ["tricorn.contrib.routes.Django", …]` |
 | Falcon | `falcon.App(middleware=[tricorn.contrib.routes.Falcon()])`, `falcon.asgi.App` likewise |
 
-Elsewhere an application says it itself: `environ["tricorn.route"] = "/orders/{id}"`, or the same key of an ASGI scope,
-at any time before its response is complete.
+Other applications set `environ["tricorn.route"] = "/orders/{id}"`, or the same key of the ASGI scope, at any time
+before the response is complete.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KEY = "tricorn.route"
 
 
 def flask(application: Any) -> None:
-    """A `flask.Flask`: before it has served a request."""
+    """Reports routes of a `flask.Flask`. Call it before the first request."""
     from flask import request
 
     def tell(endpoint: str | None, values: dict[str, Any] | None) -> None:
@@ -33,7 +33,7 @@ def flask(application: Any) -> None:
 
 
 def quart(application: Any) -> None:
-    """A `quart.Quart`: before it has served a request."""
+    """Reports routes of a `quart.Quart`. Call it before the first request."""
     from quart import request
 
     def tell(endpoint: str | None, values: dict[str, Any] | None) -> None:
@@ -44,7 +44,7 @@ def quart(application: Any) -> None:
 
 
 def bottle(application: Any) -> None:
-    """A `bottle.Bottle`; for the one that bottle makes by itself, `bottle.default_app()`."""
+    """Reports routes of a `bottle.Bottle`; pass `bottle.default_app()` for the default application."""
     from bottle import request  # type: ignore[import-untyped]
 
     def tell() -> None:
@@ -56,7 +56,7 @@ def bottle(application: Any) -> None:
 
 
 class Django:
-    """A middleware, for WSGI and ASGI."""
+    """Middleware that reports routes of Django, for WSGI and ASGI."""
 
     sync_capable = True
     async_capable = True
@@ -91,7 +91,7 @@ class Django:
 
 
 class Falcon:
-    """A middleware."""
+    """Middleware that reports routes of Falcon, for WSGI and ASGI."""
 
     def process_resource(self, req: Any, resp: Any, resource: Any, params: dict[str, Any]) -> None:
         req.env[KEY] = req.uri_template

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Logger:
-    """gunicorn's `gunicorn.glogging.Logger`: the same methods and attributes, so that its subclasses work.
+    """Logger with the methods and attributes of `gunicorn.glogging.Logger`, so that its subclasses work.
 
     Subclasses override `setup`, `access`, `atoms`, `now`, or the formats. As long as they leave the access log alone
     it is written by the native core and `access` is not called (`native_access`).
@@ -60,7 +60,7 @@ class Logger:
         guard(cls)
 
     def setup(self, cfg: Config) -> None:
-        """Makes the log what `cfg` says, or raises ConfigError and leaves it as it was."""
+        """Configures the log by `cfg`. Raises ConfigError and changes nothing if that is not possible."""
         with transaction(self):
             self.cfg = cfg
             self.loglevel = self.LOG_LEVELS.get(cfg.loglevel.lower(), logging.INFO)
@@ -137,7 +137,7 @@ class Logger:
 
     @safe
     def change_level(self, level: str) -> None:
-        """Until the configuration is read again; processes that are forked from now on have it too."""
+        """Changes the level until the next reload, also for processes forked later."""
         self.loglevel = self.LOG_LEVELS[level]
         for log in {self.error_log, self.active_log}:
             log.setLevel(self.loglevel)
@@ -228,7 +228,7 @@ class Logger:
         return collect(resp, req, environ, request_time, self.now(), self._get_user(environ))
 
     def now(self) -> str:
-        """The time of a line: `[21/Nov/2026:01:02:32 +0000]`."""
+        """Returns the time of an access log line: `[21/Nov/2026:01:02:32 +0000]`."""
         return time.strftime("[%d/%b/%Y:%H:%M:%S %z]")
 
     def _get_user(self, environ: Mapping[str, Any]) -> str | None:

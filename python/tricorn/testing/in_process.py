@@ -43,10 +43,10 @@ def embedded(
 
 
 class Embedded:
-    """A core of its own that serves. `stop` ends it."""
+    """A running server in this process. `stop` shuts it down."""
 
     def __init__(self, app: Callable[..., Any], listener: socket.socket, *, threads: int = 4) -> None:
-        """Takes `listener`: it is closed by `stop`."""
+        """Starts serving on `listener`, which `stop` closes."""
         interface = interfaces.interface_of(app)
         if interface not in (None, "WSGI"):
             listener.close()
@@ -69,7 +69,7 @@ class Embedded:
             thread.start()
 
     def stop(self) -> None:
-        """Finishes the requests that have begun, then closes all connections. A second call does nothing."""
+        """Finishes running requests, then closes all connections. A second call does nothing."""
         if self._listener is None:
             return
         self._core.drain()
@@ -107,7 +107,7 @@ class _Log:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens there, as the core wants it."""
+    """Returns a listening socket for the core."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
     listener.setblocking(False)

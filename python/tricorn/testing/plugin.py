@@ -1,6 +1,7 @@
-"""The plugin for pytest: the fixture `tricorn_server`, and logs of servers in the reports of tests that fail.
+"""The pytest plugin: the fixture `tricorn_server`, and server logs in the reports of failed tests.
 
-pytest imports this file in every project of an environment. The server is imported by the first test that uses one.
+pytest imports this file in every project of an environment. The server itself is imported by the first test that
+uses it.
 """
 
 from __future__ import annotations

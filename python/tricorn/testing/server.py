@@ -1,4 +1,4 @@
-"""`serve`: a server of its own process for a test."""
+"""`serve`: runs a server in separate processes for a test."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _starting = threading.Lock()
 
 
 class ServerError(Exception):
-    """The server did not start, or did not end when it was told to. The message ends with its log."""
+    """The server did not start, or did not stop in time. The message ends with its log."""
 
 
 @contextmanager
@@ -45,11 +45,11 @@ def serve(
     start_timeout: float = START_TIMEOUT,
     **settings: Any,
 ) -> Iterator[Server]:
-    """Serves `app` in processes of its own while the block runs; the server answers when the block begins.
+    """Context manager that serves `app` in separate processes. The server is ready when the block starts.
 
     `app` is a callable, served by a fork of this process, or `"module:attribute"`, served by a new interpreter.
-    Settings are those of `tricorn.run`, of which no variables of the environment are read. The server listens on a free
-    port of 127.0.0.1, unless they say otherwise.
+    Settings are those of `tricorn.run`; environment variables are ignored. The server listens on a free port of
+    127.0.0.1, unless `bind` is set. Raises ServerError if it does not start.
     """
     server = Server(app, worker_class=worker_class, start_timeout=start_timeout, **settings)
     try:
@@ -62,7 +62,7 @@ def serve(
 
 
 class Server:
-    """A running server. `stop` ends it; so does the end of the test process."""
+    """A running server. It ends with `stop`, or with the test process."""
 
     url: str
     """URL of the first address, without a slash at the end. `unix:PATH` for a unix socket."""
@@ -108,7 +108,7 @@ class Server:
             return file.read()
 
     def stop(self) -> int:
-        """Stops the server as SIGTERM does, and returns its exit status. A second call only returns it."""
+        """Stops the server like SIGTERM, and returns its exit status. A second call only returns the status."""
         if self._status is not None:
             return self._status
         with suppress(ProcessLookupError):
@@ -121,7 +121,7 @@ class Server:
         return self._status
 
     def show_log(self) -> None:
-        """Writes the end of the log to stderr, which pytest shows of tests that fail."""
+        """Writes the end of the log to stderr, which pytest shows for failed tests."""
         sys.stderr.write(f"The log of the server at {self.url}:\n{self.log[-TAIL:]}")
 
     def _start(self, app: Callable[..., Any] | str, settings: dict[str, Any], deadline: float) -> None:

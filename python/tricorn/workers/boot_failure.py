@@ -15,7 +15,7 @@ from tricorn.unpatched import os
 if TYPE_CHECKING:
     from tricorn.log import Logger
 
-NO_MODULE = "Could not import %r: %s in %s, nor elsewhere on sys.path. Check the name, chdir and pythonpath."
+NO_MODULE = "Could not import %r: %s in %s or elsewhere on sys.path. Check the name, chdir and pythonpath."
 EXIT = "The application called sys.exit(%r) while loading"
 
 

@@ -33,20 +33,20 @@ class SignalActions(Protocol):
 
 class Contract:
     alias: ClassVar[str]
-    """The setting `worker_class` and the log have this name; a subclass has its family's."""
+    """Name in the setting `worker_class` and in the log; subclasses share it."""
     hub: ClassVar[bool] = False
-    """The main thread waits in an event loop of Python's, which watches the core's descriptors."""
+    """Whether the main thread runs a Python event loop that watches the core's descriptors."""
     streaming: bool = False
-    """Requests begin with their heads, whatever `request_buffering` says."""
+    """Whether calls start with the request head, regardless of `request_buffering`."""
     merges_names: bool = True
-    """The application gets a WSGI environ, which has the same key for `X_User` and `X-User`."""
+    """Whether the application gets a WSGI environ, in which `X_User` and `X-User` have the same key."""
     yields: bool = False
-    """A call that waits for its client lets other calls run on the same thread."""
+    """Whether other calls run on the same thread while a call waits for its client."""
     brings: ClassVar[tuple[str, ...]] = ()
-    """Packages whose names are there in its workers alone."""
+    """Packages that exist only in workers of this class."""
 
     stands_in = False
-    """The application could not be loaded, and `wsgi` shows why."""
+    """Whether the application could not be loaded, and `wsgi` shows the error instead."""
 
     spec: WorkerSpec
     fds: WorkerFds
@@ -56,25 +56,25 @@ class Contract:
     ppid: int
     app: Any
     wsgi: Any
-    """The application, once it is loaded."""
+    """The application, after it was loaded."""
     cfg: Config
     log: Logger
     max_requests: int
     aborted: bool
     leaving: bool
-    """Told to leave, or about to: the arbiter knows."""
+    """Whether the worker shuts down or is about to; the arbiter knows."""
     quick: bool
-    """Told to leave at once: running calls are not waited for."""
+    """Whether the worker shuts down without waiting for running calls."""
     late_streams: int
-    """Streams that were told to end, since the worker leaves, and had to be forced."""
+    """Number of streams that did not end in time at shutdown, and were cancelled."""
     alive: bool
-    """Set to False in the worker, it is replaced; until its successor serves it goes on."""
+    """Set to False in the worker to have it replaced; it serves until its successor is ready."""
     _handlers: SignalActions | None = None
     """Set before `init_signals`."""
 
     @classmethod
     def at_once(cls, config: Config) -> int:
-        """How many requests run at once in one process."""
+        """Returns the number of requests that a worker runs at once."""
         return 1
 
     def wakeup_fd(self, core: Core) -> int:
@@ -82,70 +82,70 @@ class Contract:
         raise NotImplementedError
 
     def refuse_newcomers(self) -> None:
-        """Stops accepting at listeners of its own: where others serve on clients come to theirs."""
+        """Stops accepting on the worker's own listeners, if other workers accept on theirs."""
         raise NotImplementedError
 
     def told_to_leave(self) -> None:
-        """Called in a signal handler, when the worker is to drain, or with `quick` to stop; the core knows."""
+        """Called in a signal handler when the worker starts to drain, or to stop if `quick`. The core knows already."""
         raise NotImplementedError
 
     def spawn(self, function: Callable[..., object], *arguments: object) -> None:
-        """Runs what a signal asks for and what may wait: a hook, a file."""
+        """Runs a function that a signal handler requests and that may block, such as a hook."""
         raise NotImplementedError
 
     def die(self) -> None:
-        """Ends the process after SIGABRT: no ceremony, but the hooks that want to know."""
+        """Ends the process after SIGABRT. Only hooks for this case run."""
         raise NotImplementedError
 
     @classmethod
     def settings(cls) -> Mapping[str, Raw]:
-        """Values of settings that the class says, stronger than those of the configuration."""
+        """Returns values of settings that override the configuration."""
         return {}
 
     @classmethod
     def setup(cls) -> None:
-        """Once, when the class is known."""
+        """Called once, when the class is known."""
 
     @classmethod
     def check_config(cls, cfg: Config, log: Logger) -> None:
-        """Once, when the log is there."""
+        """Validates the configuration. Called once, when the log is set up. Raises ConfigError."""
 
     def load_wsgi(self) -> None:
-        """Sets `wsgi`."""
+        """Loads the application and sets `wsgi`."""
         self.wsgi = self.app.wsgi()
 
     def init_signals(self) -> None:
         """This server's handlers are set later, for signals that have none by then."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """On TERM."""
+        """Handles TERM: drains."""
         if self._handlers is not None:
             self._handlers.drain()
 
     def handle_quit(self, sig: int, frame: FrameType | None) -> None:
-        """On INT and QUIT."""
+        """Handles INT and QUIT: stops."""
         if self._handlers is not None:
             self._handlers.stop(frame)
 
     def handle_abort(self, sig: int, frame: FrameType | None) -> None:
-        """On ABRT."""
+        """Handles ABRT: aborts."""
         if self._handlers is not None:
             self._handlers.abort(frame)
 
     def handle_usr1(self, sig: int, frame: FrameType | None) -> None:
-        """On USR1."""
+        """Handles USR1: reopens the logs."""
         if self._handlers is not None:
             self._handlers.reopen()
 
     def handle_winch(self, sig: int, frame: FrameType | None) -> None:
-        """On WINCH: nothing to do."""
+        """Handles WINCH: does nothing."""
 
     def end_calls(self, frame: FrameType | None) -> bool:
-        """Ends calls of the application by SystemExit, as gunicorn's `sync` does. Returns whether there were any.
+        """Raises SystemExit in running calls of the application, as gunicorn's `sync` does. Returns whether any ran.
 
         For the handler of a signal: if it has interrupted such a call, at `frame`, the exception is raised here.
         """
         return False
 
     def notify(self) -> None:
-        """The heartbeat, which the core's monitor does. Called once a second if a class overrides it."""
+        """Heartbeat, done by the core's monitor. Called once a second if a class overrides it."""

@@ -1,4 +1,4 @@
-"""uvicorn's names, as far as programs use them that start it: `run`, `Config`, `Server`; see `tricorn.compat`."""
+"""uvicorn's API for programs that start the server: `run`, `Config`, `Server`; see `tricorn.compat`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from tricorn.compat.absent import refuse
 
 __version__ = "0.54.0"
-"""The uvicorn whose behaviour is promised."""
+"""Version of uvicorn whose behaviour is reproduced."""
 
 _missing = refuse(__name__)
 

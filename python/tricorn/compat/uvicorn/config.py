@@ -156,14 +156,14 @@ class Config:
         return bool(self.reload or self.workers > 1)  # type: ignore[attr-defined]
 
     def load(self) -> None:
-        """The server loads the application when it starts."""
+        """Does nothing: the server loads the application when it starts."""
         self.loaded = True
 
     def configure_logging(self) -> None:
-        """The server configures its logs when it starts."""
+        """Does nothing: the server configures its logs when it starts."""
 
     def bind_socket(self) -> socket.socket:
-        """A socket that is bound and does not listen, for `Server.serve(sockets=[…])`."""
+        """Returns a bound socket that does not listen yet, for `Server.serve(sockets=[…])`."""
         from tricorn.arbiter.listeners import sockets
 
         host, port = self.host, self.port  # type: ignore[attr-defined]

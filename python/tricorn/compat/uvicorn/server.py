@@ -44,7 +44,7 @@ class Server:
 
     @property
     def should_exit(self) -> bool:
-        """Set it, in any thread, to have the server leave."""
+        """Whether the server shuts down. May be set in any thread."""
         return self._should_exit
 
     @should_exit.setter
@@ -54,7 +54,7 @@ class Server:
 
     @property
     def force_exit(self) -> bool:
-        """The same, and not to wait for requests."""
+        """Whether the server shuts down without waiting for requests. May be set in any thread."""
         return self._force_exit
 
     @force_exit.setter
@@ -69,7 +69,7 @@ class Server:
             self._embedded.leave(quick=self._force_exit)
 
     def run(self, sockets: Sequence[socket.socket] | None = None) -> None:
-        """Serves until the server is told to stop."""
+        """Serves until the server is stopped."""
         is_plain = type(self) is Server and sockets is None
         if not is_plain or threading.current_thread() is not threading.main_thread():
             asyncio.run(self.serve(sockets))

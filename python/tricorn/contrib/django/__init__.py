@@ -1,4 +1,4 @@
-"""Django: in INSTALLED_APPS, before django.contrib.staticfiles, `manage.py runserver` runs tricorn.
+"""Django app: makes `manage.py runserver` use tricorn. List it before django.contrib.staticfiles in INSTALLED_APPS.
 
 `LiveServerThread` is for `LiveServerTestCase.server_thread_class`.
 """

@@ -9,14 +9,14 @@ from django.conf import settings
 
 
 def wsgi() -> Any:
-    """The application of the setting WSGI_APPLICATION, or Django's own."""
+    """Returns the application of the setting WSGI_APPLICATION, or Django's default."""
     from django.core.servers.basehttp import get_internal_wsgi_application
 
     return _with_urls(get_internal_wsgi_application())
 
 
 def wsgi_with_static_files() -> Any:
-    """The same behind the handler that runserver of staticfiles has."""
+    """Returns `wsgi` with the static files handler of django.contrib.staticfiles."""
     application = wsgi()
     from django.contrib.staticfiles.handlers import StaticFilesHandler
 
@@ -24,14 +24,14 @@ def wsgi_with_static_files() -> Any:
 
 
 def asgi() -> Any:
-    """The application of the setting ASGI_APPLICATION."""
+    """Returns the application of the setting ASGI_APPLICATION."""
     from django.utils.module_loading import import_string
 
     return _with_urls(import_string(settings.ASGI_APPLICATION))
 
 
 def asgi_with_static_files() -> Any:
-    """The same behind the handler of staticfiles."""
+    """Returns `asgi` with the static files handler of django.contrib.staticfiles."""
     application = asgi()
     from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
 
