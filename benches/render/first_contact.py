@@ -110,7 +110,7 @@ SITUATIONS: Sequence[Situation] = (
         busy=True,
     ),
     Situation(
-        "A flag with a slip",
+        "A misspelled flag",
         "wrokers",
         "did you mean --workers",
         ["--wrokers", "2", "main:app"],
@@ -120,7 +120,7 @@ SITUATIONS: Sequence[Situation] = (
         status=2,
     ),
     Situation(
-        "A value that is none",
+        "An invalid value",
         "four",
         "expected a whole number",
         ["-w", "four", "main:app"],
@@ -130,7 +130,7 @@ SITUATIONS: Sequence[Situation] = (
         status=2,
     ),
     Situation(
-        "A worker class with a slip",
+        "A misspelled worker class",
         "asgii|uvicron",
         "did you mean",
         ["-k", "asgii", "{bind}", "main:app"],
@@ -139,7 +139,7 @@ SITUATIONS: Sequence[Situation] = (
         ["-k", "asgii", "{bind}", "main:app"],
     ),
     Situation(
-        "A setting with a slip, in the configuration file",
+        "A misspelled setting in the configuration file",
         "wrokers",
         "conf.py:1.*did you mean|did you mean",
         ["-c", "conf.py", "{bind}", "main:app"],
@@ -333,13 +333,12 @@ def _section(situation: Situation, found: Mapping[str, tuple[Screen, str] | None
 INTRODUCTION = """\
 # First contact
 
-What tricorn and its peers print when something is wrong on the first day, and when nothing is. Rendered by
-`python -m benches.render.first_contact` from a run of each command on a terminal: change that. {versions}.
+The output of tricorn and its peers for common mistakes on the first day, and for a normal start. Rendered by
+`python -m benches.render.first_contact`, which runs each command on a terminal; do not edit it. {versions}.
 
-Lines are those on the screen, without empty ones. *Said N times*: so many lines name the mistake. *Goes on*: the
-server does not end; it starts its workers again and again, or waits, and was interrupted after {longest:g} seconds.
-*–*: there is no such thing. What tricorn prints in each of these situations fits on a screen, names the mistake once,
-and says what to do: a test holds it to that.
+Lines are those on the screen, without empty ones. *Said N times*: N lines name the mistake. *Goes on*: the server
+does not exit, but keeps restarting its workers or waits, and was interrupted after {longest:g} seconds. *–*: does not
+apply. A test makes sure that each output of tricorn fits on a screen, names the mistake once and says what to do.
 """
 
 
