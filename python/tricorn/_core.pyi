@@ -653,11 +653,10 @@ class Core:
     def reopen_logs(self) -> None:
         """Opens the access log file anew (after rotation). Raises `OSError`."""
 
-_Sample: TypeAlias = tuple[int, Sequence[tuple[str, int, str]]]
 _Frame: TypeAlias = tuple[str, int, str]
 _PoolWait: TypeAlias = tuple[str, str, _Frame, _Frame | None]
-_Roll: TypeAlias = Callable[[Sequence[int], Sequence[tuple[int, object]]], Sequence[tuple[int, _PoolWait | None]]]
-_Sampling: TypeAlias = Callable[[Sequence[int], Sequence[tuple[int, object]]], Sequence[_Sample]]
+_Sample: TypeAlias = tuple[int, Sequence[_Frame], _PoolWait | None]
+_Sampling: TypeAlias = Callable[[Sequence[int], Sequence[tuple[int, object]], bool], Sequence[_Sample]]
 
 @final
 class GreenServer:
@@ -696,10 +695,11 @@ class GreenServer:
     def end_calls(self) -> None:
         """Has the hub raise `SystemExit` in every call that waits."""
 
-    def sample_with(self, samples: _Sampling, roll: _Roll) -> None:
-        """What tells where the requests at some places wait: file, line and function, the innermost frame first.
+    def sample_with(self, sample: _Sampling) -> None:
+        """What tells where the requests in some slots wait: frames (file, line and function, the innermost first).
 
-        `roll` tells for which pool they do: its name, its size, the frame of the library, and that of the application.
+        If it is asked for pools: the pool of each in place of them, by its name, its size, the frame of the library,
+        and that of the application.
         """
 
     def close(self) -> None:
@@ -915,10 +915,11 @@ class LoopServer:
     def calls(self) -> list[tuple[int, object]]:
         """What calls that wait are known by, with their places: a task, or the object that stands for the call."""
 
-    def sample_with(self, samples: _Sampling, roll: _Roll) -> None:
-        """What tells where the requests at some places wait: file, line and function, the innermost frame first.
+    def sample_with(self, sample: _Sampling) -> None:
+        """What tells where the requests in some slots wait: frames (file, line and function, the innermost first).
 
-        `roll` tells for which pool they do: its name, its size, the frame of the library, and that of the application.
+        If it is asked for pools: the pool of each in place of them, by its name, its size, the frame of the library,
+        and that of the application.
         """
 
     def cancel_all(self) -> None:

@@ -192,7 +192,7 @@ SLOW_REQUESTS = (
         "held_up_by_another",
         "requests that wait for a hub which does not come are told to be held up by what it is at",
         f"{SAMPLER}/mod.rs",
-        "sampling.is_asked()",
+        "hub.samples.is_asked(Asker::Sampler)",
         "false",
         (f"{IN_CLASSES} -k asgi",),
         at="self.plan.sampled(now, call, frames.clone());",

@@ -85,4 +85,5 @@ pub use tricorn_figures::logs::Logs;
 pub use turn::{IN_A_ROW, Streak, TURN, Turn};
 pub use wait_sites::{Place, PoolWait, WaitSite};
 pub use waiting::sampling::Frames;
+pub use waiting::stack_samples::{Asker, SampleRequest};
 pub use websocket::{WebSocket, WebSocketBuffers, WebSocketIo};

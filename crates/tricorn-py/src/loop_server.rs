@@ -72,8 +72,8 @@ impl LoopServer {
     }
 
     /// What tells where tasks wait.
-    fn sample_with(&self, py: Python<'_>, samples: Py<PyAny>, roll: Py<PyAny>) {
-        self.samples.tell_with(py, samples, roll);
+    fn sample_with(&self, py: Python<'_>, sample: Py<PyAny>) {
+        self.samples.take_with(py, sample);
     }
 
     /// What is to be raised in the call that the loop is at if that is late: asked in a signal handler.
@@ -131,7 +131,7 @@ impl LoopServer {
 
 impl LoopServer {
     fn take_turn(&self, py: Python<'_>) -> PyResult<()> {
-        self.samples.tell(py, &self.engine, || self.gateway.calls(py));
+        self.samples.answer(py, &self.engine, || self.gateway.calls(py));
         let turn = Turn::begin(clock::now());
         loop {
             while self.engine.look() {

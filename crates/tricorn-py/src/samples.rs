@@ -1,75 +1,63 @@
 //! Where requests wait that are on no thread's stack: Python is asked for the frames of greenlets and tasks when the hub comes.
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use tricorn_io::clock;
-use tricorn_io::{Engine, Frames, PoolWait, PyFrame};
+use tricorn_io::{Asker, Engine, Frames, PoolWait, PyFrame, SampleRequest, clock};
 
-/// `tricorn.workers.waiting.samples` and `tricorn.workers.roll.roll`, once a worker has said so.
+/// Takes samples by `tricorn.workers.roll.sample`, once a worker has said so.
 pub struct Samples {
-    samples: PyOnceLock<Py<PyAny>>,
-    roll: PyOnceLock<Py<PyAny>>,
+    sample: PyOnceLock<Py<PyAny>>,
 }
 
 /// File, line and function.
 type Frame = (String, i32, String);
 
-/// A slot, and its frames.
-type Found = Vec<(usize, Vec<Frame>)>;
+/// The pool's name and size, the frame of the library, and that of the application.
+type Wait = (String, String, Frame, Option<Frame>);
 
-/// A slot, and the pool where it waits for room: its name, its size, the frame of the library, that of the application.
-type Seats = Vec<(usize, Option<(String, String, Frame, Option<Frame>)>)>;
+/// A slot, its frames, and the pool where it waits for room.
+type Found = Vec<(usize, Vec<Frame>, Option<Wait>)>;
 
 impl Samples {
     pub fn new() -> Samples {
-        Samples { samples: PyOnceLock::new(), roll: PyOnceLock::new() }
+        Samples { sample: PyOnceLock::new() }
     }
 
-    pub fn tell_with(&self, py: Python<'_>, samples: Py<PyAny>, roll: Py<PyAny>) {
-        let _ = self.samples.set(py, samples);
-        let _ = self.roll.set(py, roll);
+    pub fn take_with(&self, py: Python<'_>, sample: Py<PyAny>) {
+        let _ = self.sample.set(py, sample);
     }
 
-    /// Tells what was asked for, if something was.
+    /// Takes samples of the calls that are asked about, if there are any.
     #[inline]
-    pub fn tell(&self, py: Python<'_>, engine: &Engine, calls: impl FnOnce() -> Vec<(usize, Py<PyAny>)>) {
-        if let Some(slots) = engine.take_sample_order() {
-            self.tell_these(py, engine, slots, calls());
-        } else if let Some(slots) = engine.take_roll_order() {
-            // One of the two at a time: the other one's order keeps.
-            self.tell_roll(py, engine, slots, calls());
+    pub fn answer(&self, py: Python<'_>, engine: &Engine, calls: impl FnOnce() -> Vec<(usize, Py<PyAny>)>) {
+        if let Some(request) = engine.take_sample_request() {
+            self.take(py, engine, request, calls());
         }
     }
 
     #[cold]
-    fn tell_roll(&self, py: Python<'_>, engine: &Engine, slots: Vec<usize>, calls: Vec<(usize, Py<PyAny>)>) {
-        let Some(function) = self.roll.get(py) else { return };
-        let found = function.bind(py).call1((slots, calls)).and_then(|found| found.extract::<Seats>());
-        let frame = |(file, line, function): Frame| PyFrame { file, function, line };
-        let seat = |(pool, size, site, line): (String, String, Frame, Option<Frame>)| PoolWait {
-            pool,
-            size,
-            site: frame(site),
-            line: line.map(frame),
-        };
-        match found {
-            Ok(found) => engine.tell_roll(found.into_iter().map(|(slot, wait)| (slot, wait.map(seat))).collect()),
-            Err(error) => error.write_unraisable(py, Some(function.bind(py))),
-        }
-    }
-
-    #[cold]
-    fn tell_these(&self, py: Python<'_>, engine: &Engine, slots: Vec<usize>, calls: Vec<(usize, Py<PyAny>)>) {
-        let Some(function) = self.samples.get(py) else { return };
+    fn take(&self, py: Python<'_>, engine: &Engine, request: SampleRequest, calls: Vec<(usize, Py<PyAny>)>) {
+        let Some(function) = self.sample.get(py) else { return };
+        let SampleRequest { asker, slots } = request;
         let began = clock::thread_cpu();
-        let found = function.bind(py).call1((slots, calls)).and_then(|found| found.extract::<Found>());
+        let wants_pools = asker == Asker::Census;
+        let found = function.bind(py).call1((slots, calls, wants_pools)).and_then(|found| found.extract::<Found>());
         match found {
             Ok(found) => {
-                let frame = |(file, line, function): Frame| PyFrame { file, function, line };
-                let frames = |frames: Vec<_>| frames.into_iter().map(frame).collect::<Frames>();
-                let found = found.into_iter().map(|(slot, stack)| (slot, frames(stack))).collect();
-                engine.tell_samples(found, clock::thread_cpu().saturating_sub(began));
+                let of_call = |(slot, stack, wait): (usize, Vec<Frame>, Option<Wait>)| {
+                    (slot, stack.into_iter().map(frame).collect::<Frames>(), wait.map(pool))
+                };
+                let found = found.into_iter().map(of_call).collect();
+                engine.answer_samples(asker, found, clock::thread_cpu().saturating_sub(began));
             }
             Err(error) => error.write_unraisable(py, Some(function.bind(py))),
         }
     }
+}
+
+fn frame((file, line, function): Frame) -> PyFrame {
+    PyFrame { file, function, line }
+}
+
+fn pool((pool, size, site, line): Wait) -> PoolWait {
+    PoolWait { pool, size, site: frame(site), line: line.map(frame) }
 }

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tricorn import blocking_calls
 from tricorn.metrics.scoreboard import Scoreboard
-from tricorn.workers import event_loop, leaving, registry, roll, waiting, watch
+from tricorn.workers import event_loop, leaving, registry, roll, watch
 from tricorn.workers.base import Worker
 from tricorn.workers.event_loop import EventLoop
 from tricorn.workers.farewell import Farewell
@@ -139,7 +139,7 @@ class LoopWorker(Worker):
         done: asyncio.Future[None] = self.loop.create_future()
         server = self._server = LoopServer(core, gateway, partial(done.set_result, None))
         watch.listen(core, server.late_call)
-        server.sample_with(waiting.samples, roll.roll)
+        server.sample_with(roll.sample)
         for descriptor in server.descriptors:
             self.loop.add_reader(descriptor, server.poll)
         self._loop.keep_time(LoopClock(core))

@@ -11,7 +11,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from tricorn.workers.pools import ASKED, POOLS, Pool, Site
-from tricorn.workers.waiting import frames_of
+from tricorn.workers.waiting import frames_of, samples
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -20,11 +20,21 @@ Frame = tuple[str, int, str]
 Wait = tuple[str, str, Frame, "Frame | None"]
 """The pool's name and size, the frame of the library, and the innermost one of the application."""
 
+Sample = tuple[int, list[Frame], "Wait | None"]
+"""A slot, and where its request waits."""
+
 Call = tuple[int, Any]
 """A call in a thread: its index among the found ones, and its executor."""
 
 MOST_CODES = 4096
 _INSTALLED = ("/lib/python3.", "/lib64/python3.", "-packages/")
+
+
+def sample(slots: Sequence[int], calls: Sequence[tuple[int, object]], pools: bool) -> list[Sample]:
+    """Where the requests in these slots wait: their frames, or the pools that have no room for them."""
+    if pools:
+        return [(slot, [], wait) for slot, wait in roll(slots, calls)]
+    return [(slot, frames, None) for slot, frames in samples(slots, calls)]
 
 
 def roll(places: Sequence[int], calls: Sequence[tuple[int, object]]) -> list[tuple[int, Wait | None]]:

@@ -8,7 +8,7 @@ from threading import Event
 from typing import Any
 
 from tricorn.workers.pools import BY_NAME, POOLS, sites
-from tricorn.workers.roll import roll
+from tricorn.workers.roll import roll, sample
 
 
 async def in_thread(event: Event) -> None:
@@ -41,6 +41,23 @@ def test_of_calls_in_threads_those_wait_that_have_no_thread() -> None:
     assert line is not None
     assert line[0] == __file__
     assert line[2] == "in_thread"
+
+
+def test_a_sample_has_the_frames_of_a_request_or_its_pool() -> None:
+    event = Event()
+
+    async def run() -> list[Any]:
+        task = asyncio.ensure_future(in_thread(event))
+        await asyncio.sleep(0)
+        told = [*sample([3], [(3, task)], False), *sample([3], [(3, task)], True)]
+        event.set()
+        await task
+        return told
+
+    (slot, frames, none), (_, nothing, _) = asyncio.run(run())
+    assert (slot, frames[0][2], none) == (3, "to_thread", None)
+    assert ("in_thread", __file__) in [(function, file) for file, _, function in frames]
+    assert nothing == []
 
 
 def test_calls_of_sync_to_async_share_one_thread_where_no_context_of_a_request_is() -> None:

@@ -21,7 +21,7 @@ use crate::config::{SHARE_TICK, TICK};
 use crate::sys::fork::is_child;
 use crate::wait_sites::PoolWait;
 use crate::waiting::entrance::Entrance;
-use crate::waiting::roll::Seat;
+use crate::waiting::stack_samples::{Asker, SampleRequest};
 use rustix::fd::{AsRawFd, RawFd};
 use tricorn_doctor::Marks;
 
@@ -176,10 +176,10 @@ impl Engine {
         late.into_iter().filter(|began| self.shared.waiting.is_at(began)).map(|began| began.slot).collect()
     }
 
-    /// The slots of the calls whose frames the hub is to tell ([`Engine::tell_samples`]).
+    /// The calls of which the hub is to take samples, if it is asked to ([`Engine::answer_samples`]).
     #[inline]
-    pub fn take_sample_order(&self) -> Option<Vec<usize>> {
-        self.shared.waiting.sampling.take_order()
+    pub fn take_sample_request(&self) -> Option<SampleRequest> {
+        self.shared.waiting.hub().and_then(|hub| hub.samples.take())
     }
 
     /// The hub's thread begins the call in this slot, or (`None`) has begun it.
@@ -210,23 +210,10 @@ impl Engine {
         self.shared.waiting.sampling.is_on() || self.config().doctor_threshold > 0
     }
 
-    /// Where calls wait, the innermost frame first, and how many nanoseconds it took to find that out.
-    pub fn tell_samples(&self, found: Vec<(usize, Frames)>, spent: u64) {
-        self.shared.waiting.sampling.tell(self.shared.board, found, spent);
-    }
-
-    /// The slots of the calls of which the hub is to tell whether they wait for a pool ([`Engine::tell_roll`]).
-    #[inline]
-    pub fn take_roll_order(&self) -> Option<Vec<usize>> {
-        self.shared.waiting.hub().and_then(|hub| hub.roll.take_order())
-    }
-
-    /// Which of the calls asked about wait for room in a pool.
-    pub fn tell_roll(&self, found: Vec<(usize, Option<PoolWait>)>) {
-        let board = self.shared.board;
+    /// Where the calls asked about wait: slots, frames (the innermost first) and pools; and how many nanoseconds it took to find that out.
+    pub fn answer_samples(&self, asker: Asker, found: Vec<(usize, Frames, Option<PoolWait>)>, spent: u64) {
         if let Some(hub) = self.shared.waiting.hub() {
-            let seat = |(slot, wait)| Seat { slot, started: board.call_started(slot), wait };
-            hub.roll.tell(found.into_iter().map(seat).collect());
+            hub.samples.answer(asker, self.shared.board, found, spent);
         }
     }
 
@@ -237,12 +224,12 @@ impl Engine {
         }
     }
 
-    /// Where a late call is: lines as faulthandler writes them. Told once, before an exception is raised in it.
-    pub fn tell_stack(&self, slot: usize, lines: Vec<u8>) {
+    /// Where a late call is, the innermost frame first. Told once, before an exception is raised in it.
+    pub fn tell_stack(&self, slot: usize, frames: Frames) {
         if let (Some(hub), Some(call), true) =
             (self.shared.waiting.hub(), self.shared.waiting.slots.get(slot), self.config().messages.is_some())
         {
-            hub.keep_stack(slot, call.calls(), lines);
+            hub.keep_stack(slot, call.calls(), frames);
         }
     }
 

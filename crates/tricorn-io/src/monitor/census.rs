@@ -8,7 +8,7 @@
 use super::stall_record::{POOL_WAIT, cut, pool_fields, rounded, seconds, shortened};
 use crate::clock::SECOND;
 use crate::wait_sites::PoolWait;
-use crate::waiting::roll::Seat;
+use crate::waiting::stack_samples::StackSample;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
@@ -117,18 +117,18 @@ impl Census {
     }
 
     /// What was found out of those calls. `in_flight` is how many there are by now.
-    pub fn told(&mut self, now: u64, in_flight: u64, seats: Vec<Seat>) {
+    pub fn told(&mut self, now: u64, in_flight: u64, found: Vec<StackSample>) {
         let Some(asked) = self.asked.take() else { return };
         let mut before = std::mem::take(&mut self.known);
-        let mut groups: HashMap<String, Vec<(Seat, u64)>> = HashMap::new();
-        let looked = seats.len();
-        for seat in seats {
-            let Some(wait) = &seat.wait else { continue };
+        let mut groups: HashMap<String, Vec<(StackSample, u64)>> = HashMap::new();
+        let looked = found.len();
+        for sample in found {
+            let Some(wait) = &sample.pool else { continue };
             let pool = format!("{} {}", wait.pool, wait.size);
-            let was = before.remove(&seat.slot).filter(|was| was.started == seat.started && was.pool == pool);
+            let was = before.remove(&sample.slot).filter(|was| was.started == sample.started && was.pool == pool);
             let since = was.map_or(asked, |was| was.since);
-            self.known.insert(seat.slot, Known { started: seat.started, pool: pool.clone(), since });
-            groups.entry(pool).or_default().push((seat, since));
+            self.known.insert(sample.slot, Known { started: sample.started, pool: pool.clone(), since });
+            groups.entry(pool).or_default().push((sample, since));
         }
         let in_flight = (in_flight as usize).max(looked);
         self.pause = if groups.is_empty() { (self.pause * 2).clamp(self.limit / 2, LONGEST * self.limit) } else { 0 };
@@ -138,7 +138,7 @@ impl Census {
         }
     }
 
-    fn note(&mut self, now: u64, in_flight: usize, group: &[(Seat, u64)]) {
+    fn note(&mut self, now: u64, in_flight: usize, group: &[(StackSample, u64)]) {
         let stays = |since: u64| now.saturating_sub(since) >= self.limit / 2;
         let stay = group.iter().filter(|(_, since)| stays(*since)).count();
         let since = group.iter().map(|(_, since)| *since).min().unwrap_or(now);
@@ -152,7 +152,7 @@ impl Census {
             }
         } else if stay >= SEVERAL {
             let cost = group.iter().map(|(_, since)| now.saturating_sub(*since)).sum();
-            let oldest = group.iter().map(|(seat, _)| seat.started).min().unwrap_or(now);
+            let oldest = group.iter().map(|(sample, _)| sample.started).min().unwrap_or(now);
             let (waiting, told_at) = (group.len(), 0);
             let (told, told_cost, seen) = (0, 0, now);
             self.episodes.push(Episode {
@@ -193,9 +193,9 @@ impl Census {
 }
 
 /// The wait that most of them have in common.
-fn most_frequent(group: &[(Seat, u64)]) -> Option<PoolWait> {
+fn most_frequent(group: &[(StackSample, u64)]) -> Option<PoolWait> {
     let mut counts: HashMap<&PoolWait, usize> = HashMap::new();
-    for wait in group.iter().filter_map(|(seat, _)| seat.wait.as_ref()) {
+    for wait in group.iter().filter_map(|(sample, _)| sample.pool.as_ref()) {
         *counts.entry(wait).or_default() += 1;
     }
     counts.into_iter().max_by_key(|(wait, count)| (*count, wait.site.line)).map(|(wait, _)| wait.clone())
@@ -267,8 +267,14 @@ mod tests {
                 let asked = self.census.look(self.now, calls as u64, under_way);
                 if !asked.is_empty() {
                     self.looks += 1;
-                    let seat = |(slot, started)| Seat { slot, started, wait: waits(slot) };
-                    self.census.told(self.now + MILLI, calls as u64, asked.into_iter().map(seat).collect());
+                    let sample = |(slot, started)| StackSample {
+                        slot,
+                        started,
+                        at: self.now,
+                        frames: Vec::new(),
+                        pool: waits(slot),
+                    };
+                    self.census.told(self.now + MILLI, calls as u64, asked.into_iter().map(sample).collect());
                 }
                 while let Some(line) = self.census.tell(self.now + MILLI) {
                     let json = line.strip_prefix(b"stall ").expect("a record");

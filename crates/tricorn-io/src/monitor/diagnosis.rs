@@ -17,6 +17,7 @@ use crate::scoreboard::Word;
 use crate::sys::{processor, signals};
 use crate::waiting::Eye;
 use crate::waiting::progress::Silence;
+use crate::waiting::stack_samples::Asker;
 
 #[derive(Debug)]
 pub(super) struct Diagnosis {
@@ -77,22 +78,22 @@ impl Diagnosis {
                 Answer::Found(finding) if shared.waiting.times_calls() => self.slow.found(*finding),
                 Answer::Found(finding) if finding.imports() && !has_served(shared) => {}
                 Answer::Found(finding) => self.stalls.found(*finding),
-                Answer::Census(mut seats) => {
+                Answer::Census(mut found) => {
                     // What was read of a thread is of that call if it runs still.
-                    seats.retain(|seat| board.call_started(seat.slot) == seat.started);
-                    self.census.told(now, in_flight, seats);
+                    found.retain(|sample| board.call_started(sample.slot) == sample.started);
+                    self.census.told(now, in_flight, found);
                 }
             }
         }
-        if let Some(seats) = shared.waiting.hub().and_then(|hub| hub.roll.take()) {
-            self.census.told(now, in_flight, seats);
+        if let Some(found) = shared.waiting.hub().and_then(|hub| hub.samples.answers(Asker::Census)) {
+            self.census.told(now, in_flight, found);
         }
     }
 
     fn ask(&mut self, shared: &Shared, asked: &[(usize, u64)]) {
         match shared.waiting.hub() {
             Some(hub) => {
-                hub.roll.ask(asked.iter().map(|(slot, _)| *slot).collect());
+                hub.samples.ask(Asker::Census, asked.iter().map(|(slot, _)| *slot));
                 hub.ring();
             }
             None => {

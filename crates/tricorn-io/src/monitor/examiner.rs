@@ -8,7 +8,7 @@ use crate::clock::{self, MILLI};
 use crate::sys::halt::Halter;
 use crate::sys::signals::{self, ThreadId};
 use crate::wait_sites::{PoolWait, WaitSite, waits_in};
-use crate::waiting::roll::Seat;
+use crate::waiting::stack_samples::StackSample;
 use rustix::fd::OwnedFd;
 use std::collections::HashMap;
 use std::fs::File;
@@ -77,7 +77,7 @@ enum Order {
 pub(super) enum Answer {
     Found(Box<Finding>),
     /// Which of the requests asked about wait for room in a pool, if they still run.
-    Census(Vec<Seat>),
+    Census(Vec<StackSample>),
 }
 
 #[derive(Debug)]
@@ -309,14 +309,14 @@ fn takes_turns(before: &Nesting, after: &Nesting) -> bool {
     goes_on && common.checked_sub(1).is_none_or(|last| is_loop(&before[last].1.file))
 }
 
-fn census(doctor: &mut Doctor, sites: &[WaitSite], requests: &[Asked]) -> Vec<Seat> {
+fn census(doctor: &mut Doctor, sites: &[WaitSite], requests: &[Asked]) -> Vec<StackSample> {
     let known: HashMap<u32, PyThread> = doctor.python_threads().into_iter().map(|each| (each.tid, each)).collect();
-    let seats = requests.iter().filter_map(|asked| {
-        let walked = doctor.frames_of(known.get(&(asked.thread as u32))?)?;
-        let wait = waits_in(sites, &walked.frames);
-        Some(Seat { slot: asked.slot, started: asked.started, wait })
+    let samples = requests.iter().filter_map(|asked| {
+        let frames = doctor.frames_of(known.get(&(asked.thread as u32))?)?.frames;
+        let pool = waits_in(sites, &frames);
+        Some(StackSample { slot: asked.slot, started: asked.started, at: clock::now(), frames, pool })
     });
-    seats.collect()
+    samples.collect()
 }
 
 /// A line of a file, without what stands around it; empty if there is none.

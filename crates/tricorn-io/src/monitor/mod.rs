@@ -20,6 +20,7 @@ mod sampler;
 mod saturation;
 mod slicer;
 mod slow;
+mod stack_lines;
 mod stall_record;
 mod stalls;
 mod usage;

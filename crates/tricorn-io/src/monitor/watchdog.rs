@@ -14,6 +14,7 @@
 //! A report to the arbiter is a line, then what faulthandler's signal handler writes on the thread in question, then a line
 //! that ends it (`python/tricorn/workers/messages.py`). The stack comes in many small writes, so that one report is ended
 //! before the next line of ours is begun. The pipe belongs to the arbiter: nothing here waits for it.
+use super::stack_lines::stack_lines;
 use crate::clock::{self, MILLI};
 use crate::config::TICK;
 use crate::engine::shared::Shared;
@@ -352,9 +353,9 @@ impl Watchdog {
         if !tell(shared, &line) {
             return;
         }
-        if let Some(stack) = stack {
+        if let Some(frames) = stack {
             // As far as the pipe takes it: a stack without its end is better than none.
-            stack.split_inclusive(|byte| *byte == b'\n').all(|line| tell(shared, line));
+            stack_lines(&frames).all(|line| tell(shared, &line));
         }
         let asked = |thread: &ThreadId| signals::stack_signal().is_some_and(|signal| signals::send(*thread, signal));
         let writer = shared.waiting.thread_of(*slot, *of).filter(asked);

@@ -1,8 +1,9 @@
 //! A hub, and what it and the monitor tell each other (`engine/hub.rs` has the picture).
 use super::loop_time::LoopTime;
-use super::roll::Roll;
 use super::rung::Rung;
+use super::sampling::Frames;
 use super::slices::Slices;
+use super::stack_samples::StackSamples;
 use super::whereabouts::Whereabouts;
 use crate::clock::{self, MILLI};
 use crate::sys::signals::{self, AtomicThreadId, ThreadId};
@@ -48,18 +49,18 @@ pub struct Hub {
     tells_stacks: AtomicBool,
     /// How long its loop has waited and worked, if that is told.
     pub time: LoopTime,
-    /// Which of its requests wait for room in a pool.
-    pub roll: Roll,
+    /// Where its calls wait.
+    pub samples: StackSamples,
     /// What its calls have of its thread's time.
     pub slices: Slices,
 }
 
-/// The stack of a call, in faulthandler's lines.
+/// The stack of a call.
 #[derive(Debug)]
 struct Stack {
     slot: usize,
     call: u32,
-    lines: Vec<u8>,
+    frames: Frames,
 }
 
 impl Hub {
@@ -77,7 +78,7 @@ impl Hub {
             stacks: Mutex::default(),
             tells_stacks: AtomicBool::new(false),
             time: LoopTime::default(),
-            roll: Roll::default(),
+            samples: StackSamples::default(),
             slices: Slices::default(),
         })
     }
@@ -163,18 +164,18 @@ impl Hub {
     }
 
     /// Keeps the stack of a late call, if there is room.
-    pub fn keep_stack(&self, slot: usize, call: u32, lines: Vec<u8>) {
+    pub fn keep_stack(&self, slot: usize, call: u32, frames: Frames) {
         let mut stacks = self.stacks();
         if stacks.len() < STACKS {
-            stacks.push(Stack { slot, call, lines });
+            stacks.push(Stack { slot, call, frames });
         }
     }
 
     /// The stack of a late call, if the hub has told it.
-    pub fn take_stack(&self, slot: usize, call: u32) -> Option<Vec<u8>> {
+    pub fn take_stack(&self, slot: usize, call: u32) -> Option<Frames> {
         let mut stacks = self.stacks();
         let index = stacks.iter().position(|stack| (stack.slot, stack.call) == (slot, call))?;
-        Some(stacks.swap_remove(index).lines)
+        Some(stacks.swap_remove(index).frames)
     }
 }
 

@@ -4,7 +4,7 @@ use super::entrance::Entrance;
 use super::hub::{Began, Hub, ring_after};
 use super::loop_time::LoopUse;
 use super::progress::Silence;
-use super::sampling::Sampling;
+use super::sampling::{Frames, Sampling};
 use super::sleeper::Sleeper;
 use super::slots::{FreeSlots, Slots};
 use super::streams::Streams;
@@ -311,7 +311,7 @@ impl Waiting {
     }
 
     /// The stack of a late call, if the hub has told it.
-    pub fn take_stack(&self, slot: usize, of: Subject) -> Option<Vec<u8>> {
+    pub fn take_stack(&self, slot: usize, of: Subject) -> Option<Frames> {
         match (of, &self.manner) {
             (Subject::Call(call), Manner::Hub(hub)) => hub.take_stack(slot, call),
             _ => None,

@@ -22,7 +22,7 @@ use crate::marks;
 use crate::panics;
 use crate::samples::Samples;
 use crate::service::Service;
-use crate::stack::stack_from;
+use crate::stack::frames_from;
 use crate::wsgi::{CallOptions, Hub, Server, Wait, WsgiGateway};
 use library::{Library, holders_of};
 use pyo3::exceptions::PySystemExit;
@@ -132,8 +132,8 @@ impl GreenServer {
     }
 
     /// What tells where greenlets wait.
-    fn sample_with(&self, py: Python<'_>, samples: Py<PyAny>, roll: Py<PyAny>) {
-        self.samples.tell_with(py, samples, roll);
+    fn sample_with(&self, py: Python<'_>, sample: Py<PyAny>) {
+        self.samples.take_with(py, sample);
     }
 
     /// How many greenlets were made so far.
@@ -176,7 +176,7 @@ impl GreenServer {
         let Some(slot) = slot.filter(|slot| self.engine.is_late_at(*slot)) else { return Ok(None) };
         // The frame below the handler's.
         if let Ok(frame) = py.import("sys").and_then(|sys| sys.call_method1(intern!(py, "_getframe"), (1,))) {
-            self.engine.tell_stack(slot, stack_from(frame));
+            self.engine.tell_stack(slot, frames_from(frame));
         }
         Ok(self.core.get().late_error(py, slot))
     }
@@ -206,7 +206,7 @@ impl GreenServer {
 impl GreenServer {
     fn take_turn(&self, slf: &Bound<'_, GreenServer>) -> PyResult<()> {
         let py = slf.py();
-        self.samples.tell(py, &self.engine, || self.calls(py));
+        self.samples.answer(py, &self.engine, || self.calls(py));
         self.sort(py)?;
         let begun = clock::now();
         let turn = Turn::begin(begun);
@@ -308,7 +308,7 @@ impl GreenServer {
             let greenlet = self.running.borrow().at(py, slot);
             let (Some(greenlet), Some(error)) = (greenlet, self.core.get().late_error(py, slot)) else { continue };
             if let Ok(frame) = greenlet.bind(py).getattr(intern!(py, "gr_frame")) {
-                self.engine.tell_stack(slot, stack_from(frame));
+                self.engine.tell_stack(slot, frames_from(frame));
             }
             throw(greenlet.bind(py), error.bind(py));
         }

@@ -19,7 +19,7 @@ from tricorn import forked
 from tricorn.errors import ConfigError
 from tricorn.metrics.scoreboard import Scoreboard, sum_of_databases
 from tricorn.spelling import hint
-from tricorn.workers import roll, shared_imports, waiting, watch
+from tricorn.workers import roll, shared_imports, watch
 from tricorn.workers.base import ENDING_CALLS, Worker
 from tricorn.workers.messages import Notice
 from tricorn_green import drivers, patching
@@ -186,7 +186,7 @@ class GreenWorker(Worker):
         done = hub.event()
         server = self._server = GreenServer(core, gateway, hub, done.set)
         watch.listen(core, server.late_call)
-        server.sample_with(waiting.samples, roll.roll)
+        server.sample_with(roll.sample)
         for descriptor in server.descriptors:
             hub.watch(descriptor, server.poll)
         server.when_slow(partial(hub.keep_time, LoopClock(core)))  # it costs the hub two calls a turn

@@ -12,6 +12,7 @@ use crate::sys::signals;
 use crate::waiting::hub::Hub;
 use crate::waiting::sampling::plan::{Plan, STEP};
 use crate::waiting::sampling::{Frames, REPORTS, SHARE, held_up, lock, route};
+use crate::waiting::stack_samples::Asker;
 use file::ReportFile;
 pub use file::Reports;
 use profiling::Profiling;
@@ -19,7 +20,6 @@ use reader::{Call, HubIsAt, Reader};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io;
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
 
 /// The shortest interval of a profile that is kept to.
 const SHORTEST: u64 = MILLI;
@@ -34,7 +34,7 @@ pub fn run(shared: &Shared) {
     while !shared.life.is_closed() {
         let sampling = &shared.waiting.sampling;
         let now = clock::now();
-        sampler.take_told();
+        sampler.take_answers();
         sampler.profile(now);
         let due = sampler.look(now);
         let dues = [due, sampler.profiling.as_ref().map(Profiling::due)].into_iter().flatten().min();
@@ -95,17 +95,17 @@ impl<'s> Sampler<'s> {
     }
 
     /// What the hub has found since.
-    fn take_told(&mut self) {
-        let found = std::mem::take(&mut *lock(&self.shared.waiting.sampling.told));
-        for told in found {
+    fn take_answers(&mut self) {
+        let Some(hub) = self.shared.waiting.hub() else { return };
+        for sample in hub.samples.answers(Asker::Sampler).unwrap_or_default() {
             if let Some(profiling) = &mut self.profiling {
-                profiling.told(&told);
+                profiling.sampled(&sample);
             }
-            if let Some(since) = self.asked.remove(&told.slot) {
+            if let Some(since) = self.asked.remove(&sample.slot) {
                 // A hub that has not come for long was at something else, and where the request waits is no reason for that time.
-                let is_late = told.at.saturating_sub(since) > LATE;
-                let frames = if is_late { Frames::new() } else { told.frames };
-                self.plan.sampled(told.at, (told.slot, told.started), frames);
+                let is_late = sample.at.saturating_sub(since) > LATE;
+                let frames = if is_late { Frames::new() } else { sample.frames };
+                self.plan.sampled(sample.at, (sample.slot, sample.started), frames);
             }
         }
     }
@@ -160,7 +160,7 @@ impl<'s> Sampler<'s> {
     }
 
     fn cost_of_hub(&mut self) -> u64 {
-        let spent = self.shared.waiting.sampling.spent.load(Ordering::Relaxed);
+        let spent = self.shared.waiting.hub().map_or(0, |hub| hub.samples.spent());
         spent.saturating_sub(std::mem::replace(&mut self.spent, spent))
     }
 
@@ -196,7 +196,7 @@ impl<'s> Sampler<'s> {
     /// The call that the hub is at is read from memory, and the hub is asked for those that wait. A hub that has not come since it was
     /// asked keeps all of them from going on.
     fn look_at_hub(&mut self, hub: &Hub, calls: &[Call], slots: &[Call]) {
-        let (sampling, board) = (&self.shared.waiting.sampling, self.shared.board);
+        let board = self.shared.board;
         let threads = self.reader.threads();
         let is_at = self.reader.hub(hub, &threads, calls);
         let now = clock::now();
@@ -208,7 +208,7 @@ impl<'s> Sampler<'s> {
                     self.plan.sampled(now, call, frames.clone());
                 }
             }
-            if sampling.is_asked() {
+            if hub.samples.is_asked(Asker::Sampler) {
                 let by = served.and_then(|call| board.call_text(call.0)).map(|line| route::name(&line));
                 let held = held_up(&frames, &by.unwrap_or_default());
                 for call in std::mem::take(&mut waiting) {
@@ -220,7 +220,7 @@ impl<'s> Sampler<'s> {
             for call in &waiting {
                 self.asked.entry(call.0).or_insert(now);
             }
-            sampling.order(waiting.into_iter().map(|call| call.0));
+            hub.samples.ask(Asker::Sampler, waiting.into_iter().map(|call| call.0));
             hub.ring();
         }
     }

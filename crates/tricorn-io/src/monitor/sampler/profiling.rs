@@ -12,7 +12,8 @@ use crate::clock::SECOND;
 use crate::engine::shared::Shared;
 use crate::waiting::hub::Hub;
 use crate::waiting::sampling::profile::{Of, Profile, Span};
-use crate::waiting::sampling::{Frames, SHARE_OF_PROFILE, Told, held_up, route};
+use crate::waiting::sampling::{Frames, SHARE_OF_PROFILE, held_up, route};
+use crate::waiting::stack_samples::{Asker, StackSample};
 use std::collections::HashMap;
 use tricorn_doctor::PyThread;
 
@@ -66,7 +67,7 @@ impl Profiling {
         self.meet(&calls, shared);
         let threads = reader.threads();
         match shared.waiting.hub() {
-            Some(hub) => self.look_at_hub(elapsed, shared, reader, (hub, &calls, &threads)),
+            Some(hub) => self.look_at_hub(elapsed, reader, (hub, &calls, &threads)),
             None => self.look_at_calls(elapsed, shared, reader, (&calls, &threads)),
         }
     }
@@ -129,7 +130,6 @@ impl Profiling {
     fn look_at_hub(
         &mut self,
         elapsed: u64,
-        shared: &Shared,
         reader: &mut Reader<'_>,
         (hub, calls, threads): (&Hub, &[Call], &[PyThread]),
     ) {
@@ -152,7 +152,7 @@ impl Profiling {
         if !chosen.is_empty() {
             self.turn = (self.turn + chosen.len()) % others.len();
             let weight = elapsed * others.len() as u64 / chosen.len() as u64;
-            self.ask(weight, shared, (served, frames), &chosen);
+            self.ask(weight, hub, (served, frames), &chosen);
         }
         for thread in threads.iter().filter(|thread| thread.tid != hub.thread() as u32) {
             self.look_at_other(elapsed, reader, thread);
@@ -160,12 +160,11 @@ impl Profiling {
     }
 
     /// Asks the hub for calls that wait. If it has not come since it was asked last, they wait for what it is at.
-    fn ask(&mut self, weight: u64, shared: &Shared, (served, frames): (Option<Call>, Option<Frames>), calls: &[Call]) {
-        let sampling = &shared.waiting.sampling;
+    fn ask(&mut self, weight: u64, hub: &Hub, (served, frames): (Option<Call>, Option<Frames>), calls: &[Call]) {
         for call in calls {
             *self.asked.entry(*call).or_default() += weight;
         }
-        match frames.filter(|_| sampling.is_asked()) {
+        match frames.filter(|_| hub.samples.is_asked(Asker::Sampler)) {
             Some(frames) => {
                 let by = served.and_then(|call| self.owners.get(&call)).map_or("", |owner| self.profile.name(*owner));
                 let held = held_up(&frames, by);
@@ -173,16 +172,16 @@ impl Profiling {
                     self.add(call, &held, weight);
                 }
             }
-            None => sampling.order(calls.iter().map(|call| call.0)),
+            None => hub.samples.ask(Asker::Sampler, calls.iter().map(|call| call.0)),
         }
-        shared.waiting.ring_hub();
+        hub.ring();
     }
 
     /// What the hub has found.
-    pub fn told(&mut self, told: &Told) {
-        let call = (told.slot, told.started);
+    pub fn sampled(&mut self, sample: &StackSample) {
+        let call = (sample.slot, sample.started);
         if let Some(weight) = self.asked.remove(&call) {
-            self.add(call, &told.frames, weight);
+            self.add(call, &sample.frames, weight);
         }
     }
 

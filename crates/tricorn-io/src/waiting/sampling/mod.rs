@@ -24,7 +24,6 @@ use crate::sys::wake::Alarm;
 use crate::waiting::sleeper::Sleeper;
 use counts::{Counts, ONE_IN};
 use rustix::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use tricorn_doctor::PyFrame;
@@ -32,31 +31,16 @@ use tricorn_doctor::PyFrame;
 /// The innermost first.
 pub type Frames = Vec<PyFrame>;
 
-/// What the sampler, the hub and the calls tell each other.
+/// What the sampler and the calls tell each other.
 pub struct Sampling {
     /// How long a request runs before it is looked at; 0: none is.
     pub after: u64,
     pub alarm: Arc<Alarm>,
     pub sleeper: Sleeper,
     pub counts: Counts,
-    pub asks: AtomicBool,
-    /// Places whose frames the hub is to tell.
-    pub wanted: Mutex<Vec<usize>>,
-    pub told: Mutex<Vec<Told>>,
     /// Routes of requests that were looked at and are over.
     pub named: Mutex<Vec<Named>>,
-    /// Nanoseconds that the hub has spent on it.
-    pub spent: AtomicU64,
     thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// What a hub has told of a slot: when the call there began, and where it was.
-#[derive(Debug)]
-pub struct Told {
-    pub slot: usize,
-    pub started: u64,
-    pub at: u64,
-    pub frames: Frames,
 }
 
 /// The route of a call that ends.
@@ -85,11 +69,7 @@ impl Sampling {
             sleeper: Sleeper::new(alarm.clone()),
             alarm,
             counts: Counts::default(),
-            asks: AtomicBool::new(false),
-            wanted: Mutex::default(),
-            told: Mutex::default(),
             named: Mutex::default(),
-            spent: AtomicU64::new(0),
             thread: Mutex::default(),
         })
     }
@@ -141,41 +121,6 @@ impl Sampling {
         }
     }
 
-    /// The hub is to tell where these calls wait.
-    pub fn order(&self, slots: impl IntoIterator<Item = usize>) {
-        let mut wanted = lock(&self.wanted);
-        for slot in slots {
-            if wanted.len() < MOST_WANTED && !wanted.contains(&slot) {
-                wanted.push(slot);
-            }
-        }
-        self.asks.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the hub has not come since it was asked.
-    pub fn is_asked(&self) -> bool {
-        self.asks.load(Ordering::Relaxed)
-    }
-
-    /// The hub has come: the slots whose frames it is to tell.
-    #[inline]
-    pub fn take_order(&self) -> Option<Vec<usize>> {
-        if !self.asks.load(Ordering::Relaxed) {
-            return None;
-        }
-        self.asks.store(false, Ordering::Relaxed);
-        Some(std::mem::take(&mut *lock(&self.wanted)))
-    }
-
-    /// What the hub has found, in so many nanoseconds.
-    pub fn tell(&self, board: Scoreboard, found: Vec<(usize, Frames)>, spent: u64) {
-        let at = clock::now();
-        let found =
-            found.into_iter().map(|(slot, frames)| Told { slot, started: board.call_started(slot), at, frames });
-        lock(&self.told).extend(found);
-        self.spent.fetch_add(spent, Ordering::Relaxed);
-    }
-
     pub fn is_on(&self) -> bool {
         self.after > 0
     }
@@ -219,8 +164,6 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Places for which a hub is asked that has not come yet.
-const MOST_WANTED: usize = 256;
 /// The share of a processor that the sampler may have is one in so many.
 pub const SHARE: u64 = 100;
 /// That of a profile, which is taken for a while.
@@ -257,17 +200,6 @@ mod tests {
             sampling.ends(board, 0, None);
         }
         assert_eq!(sampling.counts.of(route::hash(b"GET /a")), 5 * ONE_IN);
-    }
-
-    #[test]
-    fn what_a_hub_has_told_goes_with_the_request_that_runs_then() {
-        let board = Scoreboard::private(1);
-        board.begin(1);
-        board.call_begins(0, 7, [b"GET", b" ", b"/a"]);
-        let sampling = Sampling::new(1).expect("a descriptor");
-        sampling.tell(board, vec![(0, Vec::new())], 5);
-        assert_eq!(lock(&sampling.told).iter().map(|told| told.started).collect::<Vec<_>>(), [7]);
-        assert_eq!(sampling.spent.load(Ordering::Relaxed), 5);
     }
 
     #[test]
