@@ -12,12 +12,14 @@
 
 mod census;
 mod diagnosis;
+mod duties;
 mod examiner;
 mod life;
 mod orphan;
 mod packages;
 mod sampler;
 mod saturation;
+mod serve_io;
 mod slicer;
 mod slow;
 mod stack_lines;
@@ -27,28 +29,21 @@ mod usage;
 pub mod watchdog;
 
 use crate::clock::{self, MILLI};
-use crate::config::{Failpoint, LONG_TICK, MaxConcurrency, TICK};
+use crate::config::{Failpoint, LONG_TICK, TICK};
 use crate::engine::baton::Core;
 use crate::engine::shared::Shared;
-use crate::limiter::{GLANCE, Keeper};
 use crate::reactor::Runner;
 use crate::scoreboard::Word;
 use crate::sys::signals;
-use crate::waiting::{Eye, Seen};
-use diagnosis::Diagnosis;
+use crate::waiting::Seen;
+use duties::{Duties, Look};
 use rustix::fd::{AsFd, BorrowedFd};
 pub use sampler::Reports;
-use slicer::Slicer;
-use std::sync::atomic::Ordering;
-use usage::Usage;
-use watchdog::Watchdog;
+use serve_io::serve_io;
 
 /// Ticks in which nothing happens before it sleeps, whatever calls go on: short enough to cost nothing, long enough not to be
 /// woken for each of a stream of requests. A long tick in which a hub rests counts as several.
 const IDLE_TICKS: u64 = 4;
-
-/// How often it looks, while draining, whether what waits will ever be served.
-const STRANDED: u64 = 100 * clock::MILLI;
 
 /// By how much a look may come late before the process is taken to have been stopped meanwhile.
 const PAUSED: u64 = clock::SECOND;
@@ -69,22 +64,14 @@ enum Mode {
 
 pub fn run(shared: &Shared) {
     signals::block_others();
-    let watchdog = Watchdog::new(shared);
-    let keeper = shared.siblings.get().filter(|_| shared.config.max_concurrency == MaxConcurrency::Auto);
-    let keeper = keeper.map(|siblings| Keeper::new(siblings.group, clock::now()));
     let mut monitor = Monitor {
         shared,
         life: shared.config.life.as_ref().map(|pipe| pipe.as_fd()),
-        keeper,
         mode: Mode::Ticking,
         idle: 0,
         calm: false,
         covering_since: 0,
-        watchdog,
-        eye: Eye::new(&shared.waiting),
-        usage: Usage::default(),
-        diagnosis: Diagnosis::new(shared),
-        slicer: Slicer::default(),
+        duties: Duties::new(shared),
         last: Last { looked: clock::now(), expected: u64::MAX, cpu: 0 },
         has_jobs: false,
         has_room: false,
@@ -94,7 +81,7 @@ pub fn run(shared: &Shared) {
         monitor.look_around();
     }
     shared.board.set(Word::Cpu, clock::process_cpu());
-    monitor.resign();
+    monitor.duties.resign();
 }
 
 struct Monitor<'s> {
@@ -107,14 +94,7 @@ struct Monitor<'s> {
     calm: bool,
     /// When the last time of covering began.
     covering_since: u64,
-    watchdog: Watchdog,
-    /// What was seen of the threads, or of the hub.
-    eye: Eye,
-    /// With `max_concurrency = auto`.
-    keeper: Option<Keeper>,
-    usage: Usage,
-    diagnosis: Diagnosis,
-    slicer: Slicer,
+    duties: Duties,
     last: Last,
     /// Jobs are left that no app thread does.
     has_jobs: bool,
@@ -160,8 +140,8 @@ impl Monitor<'_> {
             || self.log_waits()
             || waiting.streams.any()
             || self.is_app_thread_coming()
-            || self.watchdog.is_reporting()
-            || !self.eye.is_unchanged(waiting)
+            || self.duties.watchdog.is_reporting()
+            || !self.duties.eye.is_unchanged(waiting)
         {
             return false;
         }
@@ -192,21 +172,8 @@ impl Monitor<'_> {
 
     /// In how many nanoseconds there is something to do. `watches`: in place of the app threads, too.
     fn due(&self, watches: bool, now: u64) -> Option<u64> {
-        let shared = self.shared;
         let of_connections = if watches { self.queue_timeout(now) } else { None };
-        let ticks = (self.log_waits() || shared.waiting.streams.any()).then_some(TICK);
-        // Whether a request is stranded is a question of time, too.
-        let stranded = (shared.is_draining() && shared.has_queued()).then_some(STRANDED);
-        let glance = self.keeper.is_some().then_some(GLANCE);
-        let of_calls = [
-            self.heartbeat(),
-            self.watchdog.due(shared, now),
-            self.eye.due(&shared.waiting, now),
-            self.diagnosis.due(shared, &self.eye, now),
-            self.slicer.due(now),
-            if self.in_flight() { self.usage.due(now) } else { None },
-        ];
-        [of_connections, ticks, stranded, glance, self.log_retry()].into_iter().chain(of_calls).flatten().min()
+        [of_connections, self.duties.due(self.shared, now)].into_iter().flatten().min()
     }
 
     /// A long tick, unless something must be done at each short one.
@@ -214,14 +181,10 @@ impl Monitor<'_> {
         let shared = self.shared;
         shared.waiting.watch.rest();
         // A stream that begins before the word said so is seen here; one that begins later rings.
-        let is_wanted = shared.waiting.streams.any() || self.is_app_thread_coming() || self.watchdog.is_reporting();
+        let is_wanted =
+            shared.waiting.streams.any() || self.is_app_thread_coming() || self.duties.watchdog.is_reporting();
         self.wait([None; 2], Some(if is_wanted { TICK } else { LONG_TICK }));
         shared.waiting.watch.get_up();
-    }
-
-    /// In how many nanoseconds the arbiter must see another heartbeat: calls under way may last beyond `timeout`.
-    fn heartbeat(&self) -> Option<u64> {
-        (self.shared.config.timeout > 0 && self.in_flight()).then(|| self.shared.waiting.beat())
     }
 
     fn wait(&mut self, events: [Option<BorrowedFd<'_>>; 2], timeout: Option<u64>) {
@@ -238,54 +201,13 @@ impl Monitor<'_> {
     }
 
     fn look_around(&mut self) {
-        let shared = self.shared;
-        let now = clock::now();
-        shared.board.set(Word::Heartbeat, now);
-        self.usage.look(&shared.waiting, shared.board, now);
-        if now > self.last.expected.saturating_add(PAUSED) {
-            self.watchdog.resume(now);
-            self.eye.resume(now);
-        }
-        let elapsed = now.saturating_sub(std::mem::replace(&mut self.last.looked, now));
-        let late = now.saturating_sub(std::mem::replace(&mut self.last.expected, u64::MAX));
-        let cpu = clock::process_cpu();
-        let used = cpu.saturating_sub(std::mem::replace(&mut self.last.cpu, cpu));
-        // One that has computed meanwhile was not stopped: others have had the monitor's processor.
-        let late = if used >= late / COMPUTES { 0 } else { late };
-        shared.logs.tend(now, shared.board, |text| shared.baton.take().reactor.notice(true, || text));
-        if self.mode == Mode::Ticking && self.neglects_admin() {
-            self.listen();
-        }
-        shared.waiting.streams.send_some(self.has_room);
-        if shared.lost.any() {
-            shared.reclaim(&mut shared.baton.take());
-        }
-        if shared.config.fault == Some(Failpoint::MonitorPanics) && self.in_flight() {
+        if self.shared.config.fault == Some(Failpoint::MonitorPanics) && self.shared.waiting.in_flight() {
             panic!("a test asked for it");
         }
-        let patience = if self.mode == Mode::Covering || shared.waiting.hub().is_some() { 0 } else { TICK };
-        self.has_jobs = shared.config.tls.is_some() && shared.work_off_in_place(patience);
-        self.watchdog.look(shared, now);
-        let seen = self.eye.look(&shared.waiting, now, elapsed, || shared.baton.take().rounds);
-        self.calm = seen.is_calm;
-        self.watchdog.look_at_hub(shared, &mut self.eye, now);
-        for line in self.diagnosis.look(shared, &self.eye, now, late) {
-            self.watchdog.tell(line);
-        }
-        if let Some(hub) = shared.waiting.hub() {
-            self.slicer.look(hub, shared.board, now);
-        }
-        shared.tick_for(now, seen.came);
-        if let (Some(keeper), Some(siblings)) = (&mut self.keeper, shared.siblings.get()) {
-            keeper.tick(siblings.pages().iter().copied(), now);
-        }
-        if shared.is_draining() {
-            self.resign();
-            self.watchdog.part(shared, now);
-        }
-        if shared.board.orders_drain() && !shared.is_draining() {
-            shared.drain(&mut shared.baton.take());
-        }
+        let mut look = self.begin_look(clock::now());
+        self.duties.look(self.shared, &mut look);
+        self.has_jobs = look.has_jobs;
+        self.calm = look.seen.is_calm;
         if self.mode == Mode::Covering {
             self.cover();
             return;
@@ -293,15 +215,29 @@ impl Monitor<'_> {
         if self.shared.waiting.watch.take_cover_request() && self.takes_the_watch() {
             return;
         }
-        let is_watched = !seen.is_stuck || self.help();
+        let is_watched = !look.seen.is_stuck || self.help();
         if self.mode == Mode::Ticking {
-            self.grow_idle(seen, is_watched, elapsed);
+            self.grow_idle(look.seen, is_watched, look.elapsed);
         }
+    }
+
+    fn begin_look(&mut self, now: u64) -> Look {
+        let elapsed = now.saturating_sub(std::mem::replace(&mut self.last.looked, now));
+        let late = now.saturating_sub(std::mem::replace(&mut self.last.expected, u64::MAX));
+        let cpu = clock::process_cpu();
+        let used = cpu.saturating_sub(std::mem::replace(&mut self.last.cpu, cpu));
+        if late > PAUSED {
+            self.duties.resume(now);
+        }
+        // One that has computed meanwhile was not stopped: others have had the monitor's processor.
+        let late = if used >= late / COMPUTES { 0 } else { late };
+        let (is_covering, has_room) = (self.mode == Mode::Covering, self.has_room);
+        Look { now, elapsed, late, is_covering, has_room, seen: Seen::default(), has_jobs: false }
     }
 
     /// Lies down after some ticks in which nothing has happened. `is_watched`: what comes next is seen without the monitor.
     fn grow_idle(&mut self, seen: Seen, is_watched: bool, elapsed: u64) {
-        let is_busy = seen.is_busy || self.shared.waiting.streams.any() || self.watchdog.is_reporting();
+        let is_busy = seen.is_busy || self.shared.waiting.streams.any() || self.duties.watchdog.is_reporting();
         if !is_watched || is_busy || self.log_waits() {
             self.idle = 0;
             return;
@@ -312,37 +248,9 @@ impl Monitor<'_> {
         }
     }
 
-    /// The workers that stay keep the concurrency limit.
-    fn resign(&mut self) {
-        if let Some(mut keeper) = self.keeper.take() {
-            keeper.resign();
-        }
-    }
-
     /// Lines are to be written now.
     fn log_waits(&self) -> bool {
         self.shared.logs.need_a_look()
-    }
-
-    /// When lines that could not be written are due again.
-    fn log_retry(&self) -> Option<u64> {
-        self.shared.logs.due_in(clock::now())
-    }
-
-    /// Requests follow one another so closely that no app thread looks at the events.
-    fn neglects_admin(&self) -> bool {
-        self.shared.has_admin.load(Ordering::Relaxed) && self.shared.baton.take().reactor.neglects_admin(clock::now())
-    }
-
-    fn listen(&self) {
-        let mut guard = self.shared.baton.take();
-        if guard.polling.is_none() {
-            serve_io(self.shared, &mut guard);
-        }
-    }
-
-    fn in_flight(&self) -> bool {
-        self.shared.waiting.in_flight()
     }
 
     fn is_app_thread_coming(&self) -> bool {
@@ -402,7 +310,7 @@ impl Monitor<'_> {
             }
             return core.reactor.queued() == 0;
         }
-        if shared.hands_over() && self.eye.wants_processor_only(&shared.waiting, clock::now()) {
+        if shared.hands_over() && self.duties.eye.wants_processor_only(&shared.waiting, clock::now()) {
             return false;
         }
         shared.board.add(Word::Rescues, 1);
@@ -423,7 +331,7 @@ impl Monitor<'_> {
         if !shared.waiting.watch.is_covering() {
             self.mode = Mode::Ticking;
             self.idle = 0;
-            self.eye.begin_anew(&shared.waiting);
+            self.duties.eye.begin_anew(&shared.waiting);
             return;
         }
         shared.tend_gate(&mut guard);
@@ -435,8 +343,8 @@ impl Monitor<'_> {
         }
         let now = clock::now();
         let covered = now.saturating_sub(self.covering_since);
-        let stranded = self.watchdog.is_stranded(shared, covered, now)
-            || shared.is_draining() && self.eye.is_hub_stuck(&shared.waiting, now);
+        let stranded = self.duties.watchdog.is_stranded(shared, covered, now)
+            || shared.is_draining() && self.duties.eye.is_hub_stuck(&shared.waiting, now);
         while guard.reactor.queued() > 0 && stranded {
             guard.reactor.shed_stranded();
             shared.note_queued(&guard);
@@ -444,21 +352,4 @@ impl Monitor<'_> {
             guard = shared.baton.take();
         }
     }
-}
-
-/// Reads, parses, queues, flushes; starts nothing.
-fn serve_io(shared: &Shared, core: &mut Core) {
-    core.reactor.pump(Runner::Monitor);
-    // An unfinished batch is never replaced.
-    if core.reactor.events().is_empty() && shared.see_events(core).is_ok() {
-        core.reactor.pump(Runner::Monitor);
-    }
-    shared.take_in_place(core);
-    if core.reactor.is_woken() {
-        // The wake-up stays noted for the next app thread; its descriptor must not stay readable, or the wait for
-        // events would end at once until that thread is back.
-        shared.take_wakeups(core);
-        shared.waiting.ring_hub();
-    }
-    shared.look_after_queue(core);
 }
