@@ -24,6 +24,7 @@ CRATES = (
     "tricorn-proto",
     "tricorn-sys",
     "tricorn-figures",
+    "tricorn-diagnosis",
     "tricorn-io",
     "tricorn-py",
     "tricorn-load",

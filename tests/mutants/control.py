@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.fault import Fault
 
 ARBITER = "python/tricorn/arbiter"
-REPORTS = "crates/tricorn-io/src/monitor/sampler/file.rs"
+REPORTS = "crates/tricorn-diagnosis/src/report_file.rs"
 CONTROL = f"{ARBITER}/control"
 UNIT = "tests/unit/arbiter"
 
@@ -32,7 +32,7 @@ CONTROL_SOCKET = (
         REPORTS,
         "if read(file, size, section.head) == head {",
         "if !head.is_empty() {",
-        ("crates/tricorn-io lib sampler::file",),
+        ("crates/tricorn-diagnosis lib report_file",),
     ),
     Fault(
         "a_word_in_another_directory",

@@ -11,7 +11,8 @@ OFFLOADING = "packages/tricorn-green/tricorn_green/offload"
 CURES = "packages/tricorn-green/tricorn_green/cures"
 CHECK = "packages/tricorn-tools/tricorn_tools/doctor/check"
 IO = "crates/tricorn-io"
-STALLS = f"{IO}/src/monitor/stalls"
+DIAGNOSIS = "crates/tricorn-diagnosis"
+STALLS = f"{DIAGNOSIS}/src/stalls"
 HEALING = "tests/integration/drivers/test_healing.py"
 
 DOCTOR = (
@@ -195,10 +196,10 @@ DOCTOR = (
     Fault(
         "one_look_at_a_pool",
         "requests are told to wait for a pool only if two looks found them there",
-        f"{IO}/src/monitor/census.rs",
+        f"{DIAGNOSIS}/src/census.rs",
         "now.saturating_sub(since) >= self.limit / 2",
         "now >= *since",
-        (f"{IO} lib census",),
+        (f"{DIAGNOSIS} lib census",),
     ),
     Fault(
         "callbacks_as_one_call",
@@ -206,7 +207,7 @@ DOCTOR = (
         f"{STALLS}.rs",
         "finding.turns",
         "false",
-        (f"{IO} lib stalls",),
+        (f"{DIAGNOSIS} lib stalls",),
         at="no call of them is to be named.",
     ),
     Fault(
@@ -223,7 +224,7 @@ DOCTOR = (
         f"{STALLS}.rs",
         "episode.end.is_none_or(|end| finding.at <= end)",
         "true",
-        (f"{IO} lib stalls",),
+        (f"{DIAGNOSIS} lib stalls",),
     ),
     Fault(
         "pause_of_the_process",
@@ -231,15 +232,15 @@ DOCTOR = (
         f"{STALLS}.rs",
         "now.saturating_sub(since) >= self.threshold + self.paused_since(since)",
         "now.saturating_sub(since) >= self.threshold",
-        (f"{IO} lib stalls",),
+        (f"{DIAGNOSIS} lib stalls",),
     ),
     Fault(
         "starved_by_the_whole_time",
         "a thread that got no processor all the while waits for nothing else",
-        f"{IO}/src/monitor/stall_record.rs",
+        f"{DIAGNOSIS}/src/stall_record.rs",
         "shares.queued >= wanted && shares.computed + shares.queued >= 1.0 - RESTS",
         "false",
-        (f"{IO} lib stall_record",),
+        (f"{DIAGNOSIS} lib stall_record",),
     ),
     Fault(
         "halted_thread_goes_on",
@@ -316,10 +317,10 @@ DOCTOR = (
     Fault(
         "stall_line_for_the_pipe",
         "a record fits into what a pipe takes whole",
-        f"{IO}/src/monitor/stall_record.rs",
+        f"{DIAGNOSIS}/src/stall_record.rs",
         "if line.len() < LINE",
         "if most > 0",
-        (f"{IO} lib stall_record",),
+        (f"{DIAGNOSIS} lib stall_record",),
     ),
     Fault(
         "the_first_request_may_import",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tests.mutants.fault import Fault
 
 IO = "crates/tricorn-io"
-SAMPLING = f"{IO}/src/waiting/sampling"
+DIAGNOSIS = "crates/tricorn-diagnosis"
+SAMPLING = f"{DIAGNOSIS}/src/sampling"
 PLAN = f"{SAMPLING}/plan.rs"
 ROUTES = f"{SAMPLING}/routes.rs"
 PROFILE = f"{SAMPLING}/profile.rs"
@@ -25,12 +26,12 @@ SLOW_REQUESTS = (
         PLAN,
         "age < self.after",
         "false",
-        (f"{IO} lib sampling",),
+        (f"{DIAGNOSIS} lib sampling",),
     ),
     Fault(
         "slow_counts_as_early",
         "a request that took longer than profile_after does not count among the usual ones",
-        f"{SAMPLING}/mod.rs",
+        f"{IO}/src/waiting/sampling.rs",
         "clock::now().saturating_sub(started) >= self.after",
         "false",
         (f"{IO} lib sampling",),
@@ -38,7 +39,7 @@ SLOW_REQUESTS = (
     Fault(
         "early_ones_are_counted_seldom",
         "one of thirteen early requests is counted, and stands for thirteen",
-        f"{SAMPLING}/mod.rs",
+        f"{IO}/src/waiting/sampling.rs",
         "board.get(Word::Requests).is_multiple_of(ONE_IN)",
         "true",
         (f"{IO} lib sampling",),
@@ -49,7 +50,7 @@ SLOW_REQUESTS = (
         PLAN,
         "under_way.get(slot) != Some(&each.started)",
         "!under_way.contains_key(slot)",
-        (f"{IO} lib sampling",),
+        (f"{DIAGNOSIS} lib sampling",),
     ),
     Fault(
         "frames_of_the_next_request",
@@ -57,7 +58,7 @@ SLOW_REQUESTS = (
         PLAN,
         "each.started == started",
         "true",
-        (f"{IO} lib sampling",),
+        (f"{DIAGNOSIS} lib sampling",),
     ),
     Fault(
         "samples_have_an_end",
@@ -65,7 +66,7 @@ SLOW_REQUESTS = (
         PLAN,
         "each.count < MOST_SAMPLES",
         "true",
-        (f"{IO} lib sampling",),
+        (f"{DIAGNOSIS} lib sampling",),
         at="let due = self.followed.iter().filter(|(_, each)| ",
     ),
     Fault(
@@ -74,7 +75,7 @@ SLOW_REQUESTS = (
         PLAN,
         "STEP.max(age / 8)",
         "STEP",
-        (f"{IO} lib sampling",),
+        (f"{DIAGNOSIS} lib sampling",),
     ),
     Fault(
         "followed_have_a_bound",
@@ -82,7 +83,7 @@ SLOW_REQUESTS = (
         PLAN,
         "self.followed.len() >= MOST_FOLLOWED",
         "false",
-        (f"{IO} lib sampling",),
+        (f"{DIAGNOSIS} lib sampling",),
     ),
     Fault(
         "looks_have_a_bound",
@@ -90,7 +91,7 @@ SLOW_REQUESTS = (
         PLAN,
         "due.into_iter().take(MOST_AT_ONCE)",
         "due.into_iter().take(usize::MAX)",
-        (f"{IO} lib sampling",),
+        (f"{DIAGNOSIS} lib sampling",),
     ),
     Fault(
         "late_looks_are_told",
@@ -98,7 +99,7 @@ SLOW_REQUESTS = (
         PLAN,
         "now.saturating_sub(*next) > 2 * STEP",
         "false",
-        (f"{IO} lib sampling",),
+        (f"{DIAGNOSIS} lib sampling",),
     ),
     Fault(
         "routes_have_a_bound",
@@ -106,7 +107,7 @@ SLOW_REQUESTS = (
         ROUTES,
         "self.routes.len() >= MOST_ROUTES",
         "false",
-        (f"{IO} lib sampling",),
+        (f"{DIAGNOSIS} lib sampling",),
     ),
     Fault(
         "stacks_have_a_bound",
@@ -114,7 +115,7 @@ SLOW_REQUESTS = (
         ROUTES,
         "route.stacks.len() >= MOST_STACKS",
         "false",
-        (f"{IO} lib sampling",),
+        (f"{DIAGNOSIS} lib sampling",),
     ),
     Fault(
         "stacks_without_a_route",
@@ -122,7 +123,7 @@ SLOW_REQUESTS = (
         ROUTES,
         "routes.known.len() >= MOST_KNOWN",
         "false",
-        (f"{IO} lib sampling",),
+        (f"{DIAGNOSIS} lib sampling",),
     ),
     Fault(
         "frames_have_a_bound",
@@ -130,7 +131,7 @@ SLOW_REQUESTS = (
         ROUTES,
         "frames.truncate(MOST_FRAMES)",
         "frames.truncate(usize::MAX)",
-        (f"{IO} lib sampling",),
+        (f"{DIAGNOSIS} lib sampling",),
     ),
     Fault(
         "report_has_a_bound",
@@ -138,7 +139,7 @@ SLOW_REQUESTS = (
         ROUTES,
         "text.len() <= MOST_BYTES",
         "true",
-        (f"{IO} lib sampling",),
+        (f"{DIAGNOSIS} lib sampling",),
     ),
     Fault(
         "known_fades",
@@ -146,7 +147,7 @@ SLOW_REQUESTS = (
         ROUTES,
         "now.saturating_sub(self.halved) < HALF",
         "true",
-        (f"{IO} lib sampling",),
+        (f"{DIAGNOSIS} lib sampling",),
     ),
     Fault(
         "slowest_per_cent",
@@ -175,10 +176,10 @@ SLOW_REQUESTS = (
     Fault(
         "order_that_is_not_whole",
         "an order of a profile counts when it is whole",
-        f"{SAMPLER}/file.rs",
+        f"{DIAGNOSIS}/src/report_file.rs",
         "Some(number) == word(4)",
         "true",
-        (f"{IO} lib sampler",),
+        (f"{DIAGNOSIS} lib report_file",),
     ),
     Fault(
         "frames_of_the_loop",
@@ -219,7 +220,7 @@ SLOW_REQUESTS = (
         PROFILE,
         "(elapsed / interval.max(1)).saturating_sub(1)",
         "0 * elapsed * interval",
-        (f"{IO} lib sampling",),
+        (f"{DIAGNOSIS} lib sampling",),
     ),
     Fault(
         "stacks_of_a_profile_have_a_bound",
@@ -227,7 +228,7 @@ SLOW_REQUESTS = (
         PROFILE,
         "self.stacks.len() >= MOST_STACKS",
         "false",
-        (f"{IO} lib sampling",),
+        (f"{DIAGNOSIS} lib sampling",),
     ),
     Fault(
         "one_profile_at_a_time",
@@ -248,10 +249,10 @@ SLOW_REQUESTS = (
     Fault(
         "report_of_another_order",
         "a report counts if it is of the last order",
-        "crates/tricorn-io/src/monitor/sampler/file.rs",
+        "crates/tricorn-diagnosis/src/report_file.rs",
         "(number.is_some() && word(2) != number)",
         "false",
-        ("crates/tricorn-io lib sampler::file",),
+        ("crates/tricorn-diagnosis lib report_file",),
     ),
     Fault(
         "recursion_counts_once",

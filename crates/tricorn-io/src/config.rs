@@ -2,10 +2,10 @@
 use crate::clock::SECOND;
 use crate::stream::Stream;
 use crate::tls::Source;
-use crate::wait_sites::WaitSite;
 use rustix::fd::OwnedFd;
 use std::any::Any;
 use std::sync::Arc;
+use tricorn_diagnosis::wait_sites::WaitSite;
 use tricorn_proto::http1::HeadPolicy;
 use tricorn_proto::message::FieldList;
 use tricorn_proto::peer::Trust;

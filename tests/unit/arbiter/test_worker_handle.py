@@ -160,7 +160,7 @@ class TestPages:
 
 
 class TestReports:
-    """The file of a worker, whose layout the core knows (`monitor/sampler/file.rs`)."""
+    """The file of a worker, whose layout the core knows (`report_file.rs`)."""
 
     def test_an_order_rings_the_bell_and_reports_of_other_orders_do_not_count(self) -> None:
         handle, worker = pair()

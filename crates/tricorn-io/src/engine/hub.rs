@@ -19,10 +19,10 @@ use crate::Frames;
 use crate::clock;
 use crate::config::{SHARE_TICK, TICK};
 use crate::sys::fork::is_child;
-use crate::wait_sites::PoolWait;
 use crate::waiting::entrance::Entrance;
-use crate::waiting::stack_samples::{Asker, SampleRequest};
 use rustix::fd::{AsRawFd, RawFd};
+use tricorn_diagnosis::stack_samples::{Asker, SampleRequest};
+use tricorn_diagnosis::wait_sites::PoolWait;
 use tricorn_doctor::Marks;
 
 impl Engine {

@@ -6,18 +6,18 @@
 //! | `census.rs` | requests wait for room in a pool |
 //! | `saturation.rs` | the worker has more to do than it can |
 //! | `slow.rs` | a request on a thread takes long |
-use super::census::Census;
-use super::examiner::{Answer, Asked, Examiner, Means};
-use super::saturation::{Sample, Saturation};
-use super::slow::{Clerk, Silent, Slow};
-use super::stalls::{Scene, Stalls, Witness};
 use crate::clock;
 use crate::engine::shared::Shared;
 use crate::scoreboard::Word;
 use crate::sys::{processor, signals};
 use crate::waiting::Eye;
 use crate::waiting::progress::Silence;
-use crate::waiting::stack_samples::Asker;
+use tricorn_diagnosis::census::Census;
+use tricorn_diagnosis::examiner::{Answer, Asked, Examiner, Means};
+use tricorn_diagnosis::saturation::{Sample, Saturation};
+use tricorn_diagnosis::slow::{Clerk, Silent, Slow};
+use tricorn_diagnosis::stack_samples::Asker;
+use tricorn_diagnosis::stalls::{Scene, Stalls, Witness};
 
 #[derive(Debug)]
 pub(super) struct Diagnosis {

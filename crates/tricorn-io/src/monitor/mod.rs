@@ -10,21 +10,13 @@
 //! It also leaves when the arbiter dies (`orphan.rs`), sends what streams have left (`exchange/turn.rs`), writes the heartbeat, and
 //! has the access log written. It never meets the GIL, and never waits for a disk.
 
-mod census;
 mod diagnosis;
 mod duties;
-mod examiner;
 mod life;
 mod orphan;
-mod packages;
 mod sampler;
-mod saturation;
 mod serve_io;
 mod slicer;
-mod slow;
-mod stack_lines;
-mod stall_record;
-mod stalls;
 mod usage;
 pub mod watchdog;
 

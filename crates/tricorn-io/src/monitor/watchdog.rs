@@ -14,7 +14,6 @@
 //! A report to the arbiter is a line, then what faulthandler's signal handler writes on the thread in question, then a line
 //! that ends it (`python/tricorn/workers/messages.py`). The stack comes in many small writes, so that one report is ended
 //! before the next line of ours is begun. The pipe belongs to the arbiter: nothing here waits for it.
-use super::stack_lines::stack_lines;
 use crate::clock::{self, MILLI};
 use crate::config::TICK;
 use crate::engine::shared::Shared;
@@ -30,6 +29,7 @@ use rustix::event::PollFlags;
 use rustix::fd::AsFd;
 use rustix::io;
 use std::collections::VecDeque;
+use tricorn_diagnosis::stack_lines::stack_lines;
 
 /// How long a thread may take to write its stack. One that did not even begin, for want of a processor, gets more.
 const STACK_TIME: u64 = 200 * MILLI;

@@ -1,9 +1,7 @@
 //! A hub, and what it and the monitor tell each other (`engine/hub.rs` has the picture).
 use super::loop_time::LoopTime;
 use super::rung::Rung;
-use super::sampling::Frames;
 use super::slices::Slices;
-use super::stack_samples::StackSamples;
 use super::whereabouts::Whereabouts;
 use crate::clock::{self, MILLI};
 use crate::sys::signals::{self, AtomicThreadId, ThreadId};
@@ -13,6 +11,8 @@ use rustix::io;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tricorn_diagnosis::sampling::Frames;
+use tricorn_diagnosis::stack_samples::StackSamples;
 
 /// Most stacks that wait for the watchdog; it takes them at its next look.
 const STACKS: usize = 64;

@@ -4,7 +4,7 @@ use super::entrance::Entrance;
 use super::hub::{Began, Hub, ring_after};
 use super::loop_time::LoopUse;
 use super::progress::Silence;
-use super::sampling::{Frames, Sampling};
+use super::sampling::Sampling;
 use super::sleeper::Sleeper;
 use super::slots::{FreeSlots, Slots};
 use super::streams::Streams;
@@ -21,6 +21,7 @@ use rustix::fd::BorrowedFd;
 use rustix::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
+use tricorn_diagnosis::sampling::Frames;
 
 /// With `request_timeout`: how often the monitor looks, while calls are under way, for the order to cancel one.
 pub const ORDERS: u64 = 250 * MILLI;

@@ -29,7 +29,6 @@ mod seen;
 pub mod sleeper;
 pub mod slices;
 pub mod slots;
-pub mod stack_samples;
 pub mod streams;
 mod threads;
 mod until;

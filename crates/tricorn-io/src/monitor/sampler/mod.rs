@@ -1,7 +1,6 @@
 //! The thread that looks at requests which take long, and at everything while a profile is taken. It sleeps while there is neither.
 //!
 //! * `reader.rs`: what is read from memory. `file.rs`: how reports get to the arbiter, and orders from it. `profiling.rs`: a profile.
-mod file;
 mod profiling;
 mod reader;
 
@@ -10,16 +9,17 @@ use crate::engine::shared::Shared;
 use crate::scoreboard::Word;
 use crate::sys::signals;
 use crate::waiting::hub::Hub;
-use crate::waiting::sampling::plan::{Plan, STEP};
-use crate::waiting::sampling::{Frames, REPORTS, SHARE, held_up, lock, route};
-use crate::waiting::stack_samples::Asker;
-use file::ReportFile;
-pub use file::Reports;
+use crate::waiting::sampling::{REPORTS, SHARE, lock};
 use profiling::Profiling;
 use reader::{Call, HubIsAt, Reader};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io;
 use std::collections::HashMap;
+use tricorn_diagnosis::report_file::ReportFile;
+pub use tricorn_diagnosis::report_file::Reports;
+use tricorn_diagnosis::sampling::plan::{Plan, STEP};
+use tricorn_diagnosis::sampling::{Frames, held_up, route};
+use tricorn_diagnosis::stack_samples::Asker;
 
 /// The shortest interval of a profile that is kept to.
 const SHORTEST: u64 = MILLI;

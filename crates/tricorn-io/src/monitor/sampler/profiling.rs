@@ -6,15 +6,16 @@
 //!             A hub that does not answer until the next look is at something else, and so are they
 //!   besides   what the hub's thread is at without a request, and threads that compute
 //! ```
-use super::file::{Order, ReportFile};
 use super::reader::{Call, HubIsAt, Reader};
 use crate::clock::SECOND;
 use crate::engine::shared::Shared;
 use crate::waiting::hub::Hub;
-use crate::waiting::sampling::profile::{Of, Profile, Span};
-use crate::waiting::sampling::{Frames, SHARE_OF_PROFILE, held_up, route};
-use crate::waiting::stack_samples::{Asker, StackSample};
+use crate::waiting::sampling::SHARE_OF_PROFILE;
 use std::collections::HashMap;
+use tricorn_diagnosis::report_file::{Order, ReportFile};
+use tricorn_diagnosis::sampling::profile::{Of, Profile, Span};
+use tricorn_diagnosis::sampling::{Frames, held_up, route};
+use tricorn_diagnosis::stack_samples::{Asker, StackSample};
 use tricorn_doctor::PyThread;
 
 /// Calls that wait at a hub of which the frames are wanted at once.

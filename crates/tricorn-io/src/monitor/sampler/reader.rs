@@ -2,7 +2,7 @@
 use crate::clock;
 use crate::engine::shared::Shared;
 use crate::waiting::hub::Hub;
-use crate::waiting::sampling::Frames;
+use tricorn_diagnosis::sampling::Frames;
 use tricorn_doctor::{Doctor, Doing, PyFrame, PyThread, Spot, inside_server};
 
 /// A slot, and when the call there began.

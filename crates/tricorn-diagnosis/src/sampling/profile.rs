@@ -1,10 +1,10 @@
 //! What was seen while a profile was taken: for each route, the event loop and other threads, which stacks for how long.
 //!
 //! Each sample stands for the time since the one before. Stacks are numbers of frames, of which each is kept once; everything is bounded.
-use crate::clock::MILLI;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use tricorn_doctor::PyFrame;
+use tricorn_sys::clock::MILLI;
 
 pub const MOST_OWNERS: usize = 128;
 pub const MOST_STACKS: usize = 4096;
@@ -195,7 +195,7 @@ type Entry<'p> = (&'p (usize, Box<[u32]>), &'p Weight);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::SECOND;
+    use tricorn_sys::clock::SECOND;
 
     fn frames(line: i32) -> Vec<PyFrame> {
         let frame = |function: &str, line| PyFrame { file: "a.py".into(), function: function.into(), line };

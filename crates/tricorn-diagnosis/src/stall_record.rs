@@ -2,10 +2,10 @@
 //!
 //! The line fits into what a pipe takes whole (PIPE_BUF). Where its texts are too long for that they are cut, all at the same length.
 use super::examiner::Finding;
-use crate::clock::SECOND;
 use crate::wait_sites::PoolWait;
 use serde_json::{Map, Value, json};
 use tricorn_doctor::{Thread, Verdict};
+use tricorn_sys::clock::SECOND;
 
 /// Most bytes of a line: less than PIPE_BUF, which the arbiter takes for a line's greatest length, too.
 const LINE: usize = 4000;
@@ -18,7 +18,7 @@ const MOSTLY: f64 = 0.75;
 
 /// Of an episode's time.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shares {
+pub struct Shares {
     pub computed: f64,
     /// Wanted a processor, and got none.
     pub queued: f64,
@@ -37,7 +37,7 @@ impl Shares {
 
 /// What the monitor knows of it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Held<'e> {
+pub struct Held<'e> {
     /// Nanoseconds until now, and how many of them were told before.
     pub length: u64,
     pub told: u64,
@@ -49,12 +49,12 @@ pub(super) struct Held<'e> {
     pub shares: Shares,
 }
 
-pub(super) fn line(held: Held<'_>, finding: &Finding) -> Vec<u8> {
+pub fn line(held: Held<'_>, finding: &Finding) -> Vec<u8> {
     shortened(|most| record(held, finding, most))
 }
 
 /// A record whose texts have at most so many bytes that its line fits.
-pub(super) fn shortened(record: impl Fn(usize) -> Map<String, Value>) -> Vec<u8> {
+pub fn shortened(record: impl Fn(usize) -> Map<String, Value>) -> Vec<u8> {
     let mut line = Vec::new();
     for most in TEXTS {
         line = format!("stall {}\n", Value::Object(record(most))).into_bytes();
@@ -66,21 +66,21 @@ pub(super) fn shortened(record: impl Fn(usize) -> Map<String, Value>) -> Vec<u8>
 }
 
 /// Nanoseconds as seconds, and shares, with four digits.
-pub(super) fn seconds(nanos: u64) -> f64 {
+pub fn seconds(nanos: u64) -> f64 {
     rounded(nanos as f64 / SECOND as f64)
 }
 
-pub(super) fn rounded(value: f64) -> f64 {
+pub fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
 
 /// What a record says of a pool.
-pub(super) fn pool_fields(pool: &PoolWait, most: usize) -> [(&'static str, Value); 3] {
+pub fn pool_fields(pool: &PoolWait, most: usize) -> [(&'static str, Value); 3] {
     let site = format!("{}:{}", pool.site.file, pool.site.function.rsplit('.').next().unwrap_or_default());
     [("pool", cut(&pool.pool, most).into()), ("size", cut(&pool.size, most).into()), ("site", cut(&site, most).into())]
 }
 
-pub(super) fn record(held: Held<'_>, finding: &Finding, most: usize) -> Map<String, Value> {
+pub fn record(held: Held<'_>, finding: &Finding, most: usize) -> Map<String, Value> {
     let (thread, blamed) = (&finding.thread, finding.blamed());
     let text = |text: &str| Value::from(cut(text, most));
     let (verdict, sentence) = judged(thread, held.shares);
@@ -121,7 +121,7 @@ pub(super) fn record(held: Held<'_>, finding: &Finding, most: usize) -> Map<Stri
 }
 
 /// The verdict of a wait for room in a pool, and those that it is more exact than.
-pub(super) const POOL_WAIT: &str = "POOL_WAIT";
+pub const POOL_WAIT: &str = "POOL_WAIT";
 const WAITS: [Verdict; 2] = [Verdict::LockWait, Verdict::BlockedSyscall];
 
 /// What the look says of the thread, and where it leaves that open, what the whole time says: a look is short, and the kernel counts
@@ -156,7 +156,7 @@ fn judged(thread: &Thread, shares: Shares) -> (Verdict, String) {
 }
 
 /// At most so many bytes, and no control characters.
-pub(super) fn cut(text: &str, most: usize) -> String {
+pub fn cut(text: &str, most: usize) -> String {
     let mut cut = String::new();
     for each in text.chars() {
         if cut.len() + each.len_utf8() > most {
@@ -168,7 +168,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub mod tests {
     use super::*;
     use tricorn_doctor::{Library, Native, PyFrame, ThreadGil};
 

@@ -10,11 +10,11 @@
 //! ```
 //!
 //! The layout is known here alone: workers and the arbiter's Python use [`Reports`]. The arbiter believes nothing in it. A report is written before its head, so that a reader that finds the same head before and after has read what belongs to it.
-use crate::clock;
-use crate::sys::fds::with_borrowed;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::fs::{MemfdFlags, SeekFrom, ftruncate, memfd_create, seek};
 use rustix::io;
+use tricorn_sys::clock;
+use tricorn_sys::fds::with_borrowed;
 
 const AREAS: u64 = 4096;
 const SLOW: Section = Section { head: 0, areas: AREAS, length: 256 << 10 };

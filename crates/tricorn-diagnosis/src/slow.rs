@@ -5,9 +5,9 @@
 //! ```
 use super::examiner::{Examiner, Finding};
 use super::stall_record::{Held, Shares, record, seconds, shortened};
-use crate::clock::{MILLI, SECOND};
-use crate::sys::signals::ThreadId;
 use serde_json::{Map, Value};
+use tricorn_sys::clock::{MILLI, SECOND};
+use tricorn_sys::signals::ThreadId;
 
 /// Requests that are followed at a time; of others that are slow meanwhile nothing is told.
 const MOST: usize = 8;
@@ -16,7 +16,7 @@ const REST: u64 = SECOND;
 
 /// A call that makes no progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Silent {
+pub struct Silent {
     pub slot: usize,
     pub call: u32,
     pub started: u64,
@@ -24,7 +24,7 @@ pub(super) struct Silent {
 }
 
 /// What can be asked when it matters.
-pub(super) trait Clerk {
+pub trait Clerk {
     /// The request's line.
     fn text(&self, slot: usize) -> String;
     /// Whether this call still runs.
@@ -34,7 +34,7 @@ pub(super) trait Clerk {
 }
 
 #[derive(Debug)]
-pub(super) struct Slow {
+pub struct Slow {
     /// 0: nothing is looked for.
     limit: u64,
     next: u64,

@@ -3,12 +3,12 @@
 //! Everything is bounded, and halves every ten minutes, so that it tells of the last ones.
 use super::Frames;
 use super::counts::Counts;
-use crate::clock::{MILLI, SECOND};
-use crate::scoreboard::{COARSE, bucket, coarse};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tricorn_doctor::PyFrame;
+use tricorn_figures::scoreboard::{COARSE, bucket, coarse};
+use tricorn_sys::clock::{MILLI, SECOND};
 
 pub const MOST_ROUTES: usize = 64;
 /// Stacks of a route.

@@ -4,11 +4,8 @@
 //! for the first look. What it reads it asks the kernel for (`tricorn-doctor`), so that it waits neither for the GIL nor for the
 //! thread that it looks at.
 use super::packages::{Origin, Packages};
-use crate::clock::{self, MILLI};
-use crate::sys::halt::Halter;
-use crate::sys::signals::{self, ThreadId};
+use crate::stack_samples::StackSample;
 use crate::wait_sites::{PoolWait, WaitSite, waits_in};
-use crate::waiting::stack_samples::StackSample;
 use rustix::fd::OwnedFd;
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,6 +14,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tricorn_doctor::{Doctor, PyFrame, PyThread, Standing, Thread, is_loop};
+use tricorn_sys::clock::{self, MILLI};
+use tricorn_sys::halt::Halter;
+use tricorn_sys::signals::{self, ThreadId};
 
 /// How long a look takes at least: the shares of processor time are of so long.
 const WINDOW: Duration = Duration::from_nanos(20 * MILLI);
@@ -27,7 +27,7 @@ const LINE: usize = 120;
 
 /// What a look may use besides what any process may read of itself.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Means {
+pub struct Means {
     /// Where libraries wait for room in a pool.
     pub sites: Arc<[WaitSite]>,
     /// /proc/thread-self/syscall of the first thread, opened while that was permitted.
@@ -38,7 +38,7 @@ pub(super) struct Means {
 
 /// What one look has found of a thread.
 #[derive(Debug)]
-pub(super) struct Finding {
+pub struct Finding {
     /// Of the episode that it was asked for.
     pub number: u64,
     pub thread: Thread,
@@ -60,7 +60,7 @@ pub(super) struct Finding {
 
 /// A request, and its thread.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked {
+pub struct Asked {
     pub slot: usize,
     pub started: u64,
     pub thread: ThreadId,
@@ -74,14 +74,14 @@ enum Order {
 }
 
 #[derive(Debug)]
-pub(super) enum Answer {
+pub enum Answer {
     Found(Box<Finding>),
     /// Which of the requests asked about wait for room in a pool, if they still run.
     Census(Vec<StackSample>),
 }
 
 #[derive(Debug)]
-pub(super) struct Examiner {
+pub struct Examiner {
     means: Means,
     link: Option<(Sender<Order>, Receiver<Answer>)>,
 }
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn a_line_of_source_is_read_where_it_is() {
-        let here = format!("{}/src/monitor/examiner.rs", env!("CARGO_MANIFEST_DIR"));
+        let here = format!("{}/src/examiner.rs", env!("CARGO_MANIFEST_DIR"));
         assert!(line_of(&here, 1).starts_with("//! The thread that looks"));
         assert_eq!(line_of(&here, 1_000_000), "");
         assert_eq!(line_of("/nowhere", 1), "");

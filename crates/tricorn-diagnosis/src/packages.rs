@@ -15,14 +15,14 @@ const LISTS: usize = 32 << 20;
 const MOST_KNOWN: usize = 256;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Package {
+pub struct Package {
     pub name: String,
     pub version: String,
 }
 
 /// Where native code comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Origin {
+pub struct Origin {
     pub package: Option<Package>,
     /// The library's version, as its file is called.
     pub version: String,
@@ -30,7 +30,7 @@ pub(super) struct Origin {
 
 /// Each file is looked up once.
 #[derive(Debug, Default)]
-pub(super) struct Packages {
+pub struct Packages {
     known: HashMap<String, Option<Package>>,
 }
 

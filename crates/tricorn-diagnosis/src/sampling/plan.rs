@@ -7,10 +7,10 @@ use super::counts::Counts;
 use super::route;
 use super::routes::Routes;
 use super::{Frames, Named};
-use crate::clock::MILLI;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tricorn_doctor::PyFrame;
+use tricorn_sys::clock::MILLI;
 
 /// Between two looks at the requests that are followed.
 pub const STEP: u64 = 10 * MILLI;
@@ -161,7 +161,7 @@ fn pause(age: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::SECOND;
+    use tricorn_sys::clock::SECOND;
 
     const AFTER: u64 = 50 * MILLI;
 

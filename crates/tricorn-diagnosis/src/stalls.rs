@@ -7,8 +7,8 @@
 //! The arbiter makes a line of the log of it, sums up what comes again, and keeps it (`python/tricorn/stalls`).
 use super::examiner::{Examiner, Finding};
 use super::stall_record::{self, Held, Shares};
-use crate::clock::{MILLI, SECOND};
-use crate::sys::signals::ThreadId;
+use tricorn_sys::clock::{MILLI, SECOND};
+use tricorn_sys::signals::ThreadId;
 
 /// A stall that lasts for so long is told before it is over, and once more at its end.
 const LASTING: u64 = 700 * MILLI;
@@ -23,7 +23,7 @@ const SEEN: u64 = 20 * MILLI;
 
 /// What the monitor sees at a moment.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scene {
+pub struct Scene {
     pub now: u64,
     /// Since when the loop is at the same, and its thread. `None`: it is not at anything.
     pub held_up: Option<(u64, ThreadId)>,
@@ -34,7 +34,7 @@ pub(super) struct Scene {
 }
 
 /// What the monitor can ask when it matters.
-pub(super) trait Witness {
+pub trait Witness {
     /// When what the loop was at at a moment was over.
     fn end_of(&self, moment: u64) -> Option<u64>;
     /// The request that began last, and whether it is the only one.
@@ -44,7 +44,7 @@ pub(super) trait Witness {
 }
 
 #[derive(Debug)]
-pub(super) struct Stalls {
+pub struct Stalls {
     /// 0: nothing is looked for.
     threshold: u64,
     number: u64,

@@ -6,11 +6,11 @@
 //!
 //! Greenlets and tasks that wait are on no thread's stack, so that Python alone knows where they are.
 use super::sampling::Frames;
-use crate::clock;
-use crate::scoreboard::Scoreboard;
 use crate::wait_sites::PoolWait;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tricorn_figures::scoreboard::Scoreboard;
+use tricorn_sys::clock;
 
 /// Calls that one asker may have asked about before the hub comes.
 const MOST: usize = 256;

@@ -7,29 +7,18 @@
 //!                                    └────────────▶ routes ──▶ a file without a name, which the arbiter reads
 //! ```
 //!
-//! * `plan.rs`: which slow requests are looked at, and when; virtual time. `routes.rs`: what is kept, and its bounds.
-//! * `profile.rs`: what is kept while an operator has everything sampled.
-//! * `route.rs`: what a route is. `counts.rs`: how many requests were not slow.
+//! * `sampling/` of tricorn-diagnosis: which requests are looked at, when, and what is kept of them.
 //! * `monitor/sampler/`: the thread.
-pub mod counts;
-pub mod plan;
-pub mod profile;
-pub mod route;
-mod routes;
-
 use crate::clock::{self, MILLI};
 use crate::scoreboard::routes::Routes;
 use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::wake::Alarm;
 use crate::waiting::sleeper::Sleeper;
-use counts::{Counts, ONE_IN};
 use rustix::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use tricorn_doctor::PyFrame;
-
-/// The innermost first.
-pub type Frames = Vec<PyFrame>;
+use tricorn_diagnosis::sampling::counts::{Counts, ONE_IN};
+use tricorn_diagnosis::sampling::{Named, route};
 
 /// What the sampler and the calls tell each other.
 pub struct Sampling {
@@ -50,15 +39,6 @@ pub struct Ended {
     pub route: u16,
     /// How long the call took.
     pub length: u64,
-}
-
-/// The route of the request that began then in this slot, as its application has told it.
-#[derive(Debug)]
-pub struct Named {
-    pub slot: usize,
-    pub started: u64,
-    pub hash: u64,
-    pub name: String,
 }
 
 impl Sampling {
@@ -151,14 +131,6 @@ impl Ended {
 
 /// Names that wait for the sampler.
 const MOST_NAMED: usize = 256;
-
-/// Where a request waits while the event loop is at something else: at that.
-pub fn held_up(frames: &[PyFrame], by: &str) -> Frames {
-    let function = if by.is_empty() { "held up".to_owned() } else { format!("held up by {by}") };
-    let mut held = frames.to_vec();
-    held.push(PyFrame { file: "[event loop]".to_owned(), function, line: 0 });
-    held
-}
 
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -6,8 +6,8 @@
 //!                          ──▶ for fifty thresholds in a row ──▶ record: begins … ends
 //! ```
 use super::stall_record::{rounded, seconds, shortened};
-use crate::clock::SECOND;
 use serde_json::{Map, Value};
+use tricorn_sys::clock::SECOND;
 
 /// In thresholds (`doctor_threshold`): between two looks, how long requests wait at least, and for how long it is so.
 const STEP: u64 = 5;
@@ -22,7 +22,7 @@ const AGAIN: u64 = 10 * SECOND;
 
 /// What is known at a look. Times are nanoseconds, and all but the last two sums.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Sample {
+pub struct Sample {
     pub hub: bool,
     /// How long the loop has worked, if it tells.
     pub worked: Option<u64>,
@@ -44,7 +44,7 @@ pub(super) struct Sample {
 }
 
 #[derive(Debug)]
-pub(super) struct Saturation {
+pub struct Saturation {
     threshold: u64,
     next: u64,
     /// What was seen last may become an episode.
@@ -215,7 +215,7 @@ impl Episode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::MILLI;
+    use tricorn_sys::clock::MILLI;
 
     struct Made {
         saturation: Saturation,

@@ -7,7 +7,7 @@ const FRAMES: usize = 100;
 const LINE: usize = 1024;
 
 /// A line for each of these frames, the innermost first.
-pub(super) fn stack_lines(frames: &[PyFrame]) -> impl Iterator<Item = Vec<u8>> {
+pub fn stack_lines(frames: &[PyFrame]) -> impl Iterator<Item = Vec<u8>> {
     let head = std::iter::once(b"Stack (most recent call first):\n".to_vec());
     let rest = (frames.len() > FRAMES).then(|| b"  ...\n".to_vec());
     head.chain(frames.iter().take(FRAMES).map(line)).chain(rest)

@@ -6,11 +6,11 @@
 //!            └──────── a longer pause ◀───────────┘
 //! ```
 use super::stall_record::{POOL_WAIT, cut, pool_fields, rounded, seconds, shortened};
-use crate::clock::SECOND;
+use crate::stack_samples::StackSample;
 use crate::wait_sites::PoolWait;
-use crate::waiting::stack_samples::StackSample;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
+use tricorn_sys::clock::SECOND;
 
 /// So many thresholds (`doctor_threshold`) make the limit: a second, if nothing else is set.
 const LIMIT: u64 = 10;
@@ -26,7 +26,7 @@ const PATIENCE: u64 = 10 * SECOND;
 const AGAIN: u64 = 10 * SECOND;
 
 #[derive(Debug)]
-pub(super) struct Census {
+pub struct Census {
     /// 0: nothing is looked for.
     limit: u64,
     next: u64,
@@ -237,8 +237,8 @@ impl Episode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::MILLI;
     use tricorn_doctor::PyFrame;
+    use tricorn_sys::clock::MILLI;
 
     fn at_pool(line: i32) -> Option<PoolWait> {
         let frame = |file: &str, line| PyFrame { file: file.into(), function: "QueuePool._do_get".into(), line };
