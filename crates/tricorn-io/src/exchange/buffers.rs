@@ -4,7 +4,7 @@ use super::counted::Counted;
 use super::times::Times;
 use crate::clock;
 use std::sync::Arc;
-use tricorn_proto::message::{Known, Refusal, RequestHead, Scheme};
+use tricorn_proto::message::{Known, Method, Refusal, RequestHead, Scheme};
 use tricorn_proto::peer::proxy_protocol::Announced;
 use tricorn_proto::peer::{Claims, ProxyPolicy, proxy, request_id, request_start};
 use tricorn_proto::response::Reply;
@@ -132,6 +132,13 @@ impl Request {
     #[inline]
     pub(crate) fn takes_file(&mut self) -> bool {
         matches!(self.body, Body::Spooled(_)) && !std::mem::replace(&mut self.counted.has_file, true)
+    }
+
+    /// HEAD or not, by the first bytes of a head that is not complete or was refused: what decides whether an answer may have a body.
+    pub(crate) fn probable_method(&self) -> Method {
+        let line = self.unread();
+        let line = line.strip_prefix(b"\r\n").unwrap_or(line);
+        if line.starts_with(b"HEAD ") { Method::Head } else { Method::Get }
     }
 
     /// Gives the request its id: the client's, if that is a good one, or a fresh one.

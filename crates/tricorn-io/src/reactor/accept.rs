@@ -146,9 +146,6 @@ impl Reactor {
         if ended.retry {
             self.watch_listeners();
         }
-        if self.admin.paused_until() != 0 && now >= self.admin.paused_until() {
-            self.watch_admin(now);
-        }
     }
 
     /// Takes no more connections: those in the queue now are the last. False if the baton must be let go of before all are taken.

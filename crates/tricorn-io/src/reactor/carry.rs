@@ -16,7 +16,6 @@ use super::Reactor;
 use super::bridge::{Bridge, Carried};
 use super::outgoing::{Outgoing, Then};
 use super::phase::{Change, Phase};
-use super::tokens::NEAR;
 use crate::clock;
 use crate::config;
 use crate::exchange::id::RequestId;
@@ -46,8 +45,7 @@ impl Reactor {
     }
 
     /// Something happened to our end of the pair.
-    pub(super) fn near_event(&mut self, event: Event) {
-        let token = event.token & !NEAR;
+    pub(super) fn near_event(&mut self, token: Token, event: Event) {
         if let Some(bridge) = self.bridge(token) {
             bridge.edges.came(event);
             if bridge.is_through() {

@@ -2,8 +2,9 @@
 use super::deadlines::TimedPhase;
 use super::edges::Edges;
 use super::phase::Phase;
+use super::slab::Slab;
 use super::stage::Stage;
-use super::tokens::{self, NEAR};
+use super::tokens::NEAR;
 use super::wire::Wire;
 use crate::clock::MILLI;
 use crate::config;
@@ -45,8 +46,6 @@ pub(super) struct Conn {
     pub announced: Option<Arc<Announced>>,
     /// A reply was sent here, and the connection kept.
     pub served: bool,
-    /// An admin connection that uses a reserved descriptor: closed after its answer.
-    pub borrowed: bool,
 }
 
 impl Conn {
@@ -61,7 +60,6 @@ impl Conn {
             stage: Stage::default(),
             announced: None,
             served: false,
-            borrowed: false,
         }
     }
 
@@ -69,16 +67,6 @@ impl Conn {
     #[inline]
     pub fn stream(&self) -> Option<&Stream> {
         self.output.as_ref().map(Output::stream)
-    }
-
-    #[inline]
-    pub fn is_admin(&self) -> bool {
-        tokens::is_admin(self.origin.listener)
-    }
-
-    /// An admin connection that asks nothing. One that has a reserved descriptor is given the time to ask.
-    pub fn may_be_dropped(&self) -> bool {
-        self.is_admin() && matches!(self.phase.get(), Phase::Idle) && !self.borrowed
     }
 
     /// Whether the peer may still be sending, so that closing at once would reset what we sent last.
@@ -109,66 +97,34 @@ impl Conn {
     }
 }
 
-/// Connections by token: an index and a generation, so that a late event of a closed connection meets no other one.
-///
-/// They are put into the poller and taken out here, each once.
+/// Connections by token. They are put into the poller and taken out here, each once.
 #[derive(Debug)]
 pub(super) struct Conns {
     poller: Arc<Poller>,
-    entries: Vec<Entry>,
-    free: Vec<u32>,
-    count: usize,
-    /// Those of admin listeners, which count for nothing else.
-    admins: usize,
-}
-
-#[derive(Debug)]
-struct Entry {
-    generation: u32,
-    conn: Option<Conn>,
+    slab: Slab<Conn>,
 }
 
 impl Conns {
     pub fn new(poller: Arc<Poller>) -> Conns {
-        Conns { poller, entries: Vec::new(), free: Vec::new(), count: 0, admins: 0 }
-    }
-
-    /// All but those of admin listeners.
-    #[inline]
-    pub fn clients(&self) -> usize {
-        self.count - self.admins
+        Conns { poller, slab: Slab::new() }
     }
 
     #[inline]
-    pub fn admins(&self) -> usize {
-        self.admins
+    pub fn len(&self) -> usize {
+        self.slab.len()
     }
 
     pub fn insert(&mut self, conn: Conn) -> Token {
-        self.count += 1;
-        self.admins += usize::from(conn.is_admin());
-        match self.free.pop() {
-            Some(index) => {
-                let entry = &mut self.entries[index as usize];
-                entry.conn = Some(conn);
-                token(index, entry.generation)
-            }
-            None => {
-                let index = self.entries.len() as u32;
-                self.entries.push(Entry { generation: 1, conn: Some(conn) });
-                token(index, 1)
-            }
-        }
+        self.slab.insert(conn)
     }
 
     #[inline]
     pub fn get_mut(&mut self, token: Token) -> Option<&mut Conn> {
-        find(&mut self.entries, token)
+        self.slab.get_mut(token)
     }
 
     pub fn get(&self, token: Token) -> Option<&Conn> {
-        let entry = self.entries.get(token as u32 as usize)?;
-        if entry.generation == (token >> 32) as u32 { entry.conn.as_ref() } else { None }
+        self.slab.get(token)
     }
 
     /// A request that is being read, or waits.
@@ -182,24 +138,13 @@ impl Conns {
     }
 
     pub fn remove(&mut self, token: Token) -> Option<Conn> {
-        let index = token as u32;
-        let entry = self.entries.get_mut(index as usize)?;
-        if entry.generation != (token >> 32) as u32 {
-            return None;
-        }
-        let conn = entry.conn.take()?;
-        // Generations stay below the tokens set apart for listeners and the wake pipe.
-        entry.generation = if entry.generation >= 0x7fff_fffe { 1 } else { entry.generation + 1 };
-        self.free.push(index);
-        self.count -= 1;
-        self.admins -= usize::from(conn.is_admin());
-        Some(conn)
+        self.slab.remove(token)
     }
 
     /// Has the poller watch a connection from now on. An edge that came before is reported by the first wait. Whether it is new.
     #[inline]
     pub fn watch(&mut self, token: Token) -> io::Result<bool> {
-        let Some(conn) = find(&mut self.entries, token) else { return Ok(false) };
+        let Some(conn) = self.slab.get_mut(token) else { return Ok(false) };
         let Some(stream) = conn.output.as_ref().map(Output::stream) else { return Ok(false) };
         let is_new = conn.edges.register();
         if is_new {
@@ -210,7 +155,7 @@ impl Conns {
 
     /// The same while an exchange has the socket. Whether it is new.
     pub fn watch_lent(&mut self, token: Token, socket: BorrowedFd<'_>) -> io::Result<bool> {
-        let is_new = find(&mut self.entries, token).is_some_and(|conn| conn.edges.register());
+        let is_new = self.slab.get_mut(token).is_some_and(|conn| conn.edges.register());
         if is_new {
             self.poller.add_connection(socket, token)?;
         }
@@ -219,8 +164,7 @@ impl Conns {
 
     /// Has the poller watch our end of a bridge from now on.
     pub fn watch_near(&mut self, token: Token) -> io::Result<()> {
-        let conn = find(&mut self.entries, token);
-        match conn.map(|conn| conn.phase.get()) {
+        match self.slab.get(token).map(|conn| conn.phase.get()) {
             Some(Phase::Bridged(bridge)) => {
                 bridge.near().map_or(Ok(()), |near| self.poller.add_connection(near.socket(), token | NEAR))
             }
@@ -231,7 +175,7 @@ impl Conns {
     /// Takes a connection out of the poller. Closing our descriptor would not do it where another process has one as well.
     /// `lent`: its socket, if an exchange has that.
     pub fn unwatch(&mut self, token: Token, lent: Option<BorrowedFd<'_>>) {
-        let Some(conn) = find(&mut self.entries, token) else { return };
+        let Some(conn) = self.slab.get_mut(token) else { return };
         if let Some(socket) = lent.or(conn.output.as_ref().map(Output::socket))
             && conn.edges.unregister()
         {
@@ -239,30 +183,23 @@ impl Conns {
         }
     }
 
-    /// The connection at a position of the table, for round-robin sweeps.
+    /// The connection at a position of the table, for sweeps.
     pub fn at(&self, position: usize) -> Option<(Token, &Conn)> {
-        let entry = self.entries.get(position)?;
-        entry.conn.as_ref().map(|conn| (token(position as u32, entry.generation), conn))
+        self.slab.at(position)
+    }
+
+    pub fn positions(&self) -> usize {
+        self.slab.positions()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (Token, &Conn)> {
+        self.slab.iter()
     }
 
     /// The sockets of all connections, those that exchanges have included.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> {
-        self.entries.iter().filter_map(|entry| entry.conn.as_ref()).flat_map(Conn::descriptors)
+        self.iter().flat_map(|(_, conn)| conn.descriptors())
     }
-
-    pub fn positions(&self) -> usize {
-        self.entries.len()
-    }
-}
-
-#[inline]
-fn find(entries: &mut [Entry], token: Token) -> Option<&mut Conn> {
-    let entry = entries.get_mut(token as u32 as usize)?;
-    if entry.generation == (token >> 32) as u32 { entry.conn.as_mut() } else { None }
-}
-
-fn token(index: u32, generation: u32) -> Token {
-    u64::from(generation) << 32 | u64::from(index)
 }
 
 #[cfg(test)]
@@ -303,19 +240,6 @@ mod tests {
     }
 
     #[test]
-    fn a_late_token_does_not_reach_the_next_connection() {
-        let mut conns = conns();
-        let first = conns.insert(conn(0));
-        assert!(conns.get_mut(first).is_some());
-        assert!(conns.remove(first).is_some());
-        let second = conns.insert(conn(0));
-        assert_eq!(first as u32, second as u32, "the place is used again");
-        assert!(conns.get_mut(first).is_none());
-        assert!(conns.remove(first).is_none());
-        assert_eq!(conns.clients(), 1);
-    }
-
-    #[test]
     fn a_late_id_does_not_reach_the_next_connection() {
         let mut conns = conns();
         let read = |conns: &mut Conns, token| {
@@ -335,16 +259,6 @@ mod tests {
     }
 
     #[test]
-    fn admin_connections_count_apart() {
-        let mut conns = conns();
-        conns.insert(conn(0));
-        let admin = conns.insert(conn(tokens::FIRST));
-        assert_eq!((conns.clients(), conns.admins()), (1, 1));
-        conns.remove(admin);
-        assert_eq!((conns.clients(), conns.admins()), (1, 0));
-    }
-
-    #[test]
     fn a_connection_is_in_the_poller_once() {
         let mut conns = conns();
         let token = conns.insert(conn(0));
@@ -355,6 +269,6 @@ mod tests {
 
     #[test]
     fn an_idle_connection_costs_less_than_a_quarter_kilobyte() {
-        assert!(size_of::<Entry>() <= 256, "{}", size_of::<Entry>());
+        assert!(size_of::<Conn>() <= 248, "{}", size_of::<Conn>());
     }
 }

@@ -49,11 +49,11 @@ impl Reactor {
             }
             let Some((token, conn)) = self.conns.at(position) else { continue };
             match conn.phase.get() {
-                Phase::Idle if ends_idle && !conn.is_admin() && conn.is_done_with() => {
+                Phase::Idle if ends_idle && conn.is_done_with() => {
                     self.work.takes_step();
                     self.end_idle(token);
                 }
-                Phase::Idle | Phase::Shaking if !conn.is_admin() => {
+                Phase::Idle | Phase::Shaking => {
                     self.set_deadline(token, last);
                 }
                 Phase::Bridged(bridge) if bridge.is_over() => {
@@ -81,8 +81,6 @@ impl Reactor {
         let Wire::Http1(http1) = &conn.wire;
         let (current, begun) = (http1.current(token), http1.begun(token));
         match conn.phase.get() {
-            Phase::Storing if conn.is_admin() => self.answer_scrape(current),
-            _ if conn.is_admin() => self.close(token),
             // The process was paused, or the deadline is a moment earlier than the turn of what has come: it is not idle.
             Phase::Idle if conn.stream().is_some_and(|stream| stream.unread() > 0) => {
                 self.set_deadline(token, now + SECOND);

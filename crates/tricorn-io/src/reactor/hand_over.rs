@@ -104,7 +104,7 @@ impl Reactor {
         let apart = apart || announced.len() + head.len() + body.len() + next.len() > INLINE;
         let header = HandOverMessage {
             peer: conn.origin.peer,
-            listener: self.listener_at(conn.origin.listener).and_then(|listener| listener.address),
+            listener: self.gate.listener(conn.origin.listener).and_then(|listener| listener.address),
             hops: request.hops,
             age: Age { number: id.stream(), last_from: http1.last_from() },
             readable: conn.edges.is_readable(),

@@ -5,7 +5,7 @@
 
 mod accept;
 mod admin;
-mod admin_gate;
+mod admin_duties;
 mod admission;
 mod attend;
 mod attended;
@@ -31,26 +31,23 @@ mod held;
 mod jobs;
 mod lifetime;
 mod listener;
-mod load_desk;
 mod log;
 mod notices;
 mod opening;
 mod outgoing;
 mod phase;
 mod proxied;
-mod questions;
 mod queue;
 mod read;
 mod reject;
 mod respond;
-mod scrapes;
 pub mod sender;
 mod shake;
 mod shed_heads;
 mod shed_sessions;
 #[cfg(test)]
 mod simulation;
-mod spare;
+mod slab;
 mod spooler;
 mod stage;
 mod store;
@@ -87,7 +84,7 @@ use crate::sys::poll::{Event, Events, Poller};
 use crate::waiting::capacity::Callers;
 use crate::waiting::entrance::Entrance;
 use crate::waiting::sleeper::Sleeper;
-use admin_gate::AdminGate;
+use admin::Admin;
 use admission::{Admission, Limits};
 use bodies::Bodies;
 use buffers::Buffers;
@@ -98,7 +95,6 @@ use extra_descriptors::ExtraDescriptors;
 use gate::Gate;
 use head_memory::HeadMemory;
 use lifetime::Lifetime;
-use load_desk::LoadDesk;
 use log::Log;
 use phase::{Change, Phase};
 use queue::Queue;
@@ -106,7 +102,7 @@ use rustix::fd::AsRawFd;
 use sender::Sender;
 use std::sync::Arc;
 use timeouts::Timeouts;
-use tokens::{CHANNEL, GROUP_WAKEUP, NEAR, SCRAPED, SPECIAL, SPOOLED, is_admin};
+use tokens::Source;
 use wire::Wire;
 use work::Work;
 
@@ -129,7 +125,8 @@ pub struct Reactor {
     conns: Conns,
     work: Work,
     gate: Gate,
-    admin: AdminGate,
+    /// Apart from what each request touches.
+    admin: Box<Admin>,
     channel: ChannelWatch,
     admission: Admission,
     deadlines: Deadlines,
@@ -150,7 +147,7 @@ impl Reactor {
             conns: Conns::new(poller.clone()),
             work: Work::new(),
             gate: Gate::new(listeners, entrance.clone()).speaks_tls(&config, board),
-            admin: AdminGate::new(poller.clone(), LoadDesk::new(&config, load)),
+            admin: Box::new(Admin::new(config.clone(), board, poller.clone(), sleeper.clone(), load)),
             channel: ChannelWatch::new(poller.clone(), entrance),
             admission: Admission::new(Queue::new(config.queue_order), callers, Limits::new(&config)),
             deadlines: Deadlines::new(Timeouts::new(&config), Lifetime::new(&config), now, sleeper),
@@ -191,6 +188,9 @@ impl Reactor {
                 self.accept_one(listener)
             } else if let Some(event) = self.work.next_event() {
                 self.on_event(event)
+            } else if let Some(token) = self.admin.next_in_turn() {
+                self.admin_has_turn(token);
+                continue;
             } else if self.work.has_held() {
                 self.send_held();
                 continue;
@@ -221,7 +221,7 @@ impl Reactor {
     /// Whether `pump` has something to do before the next look at the events.
     pub fn has_work(&self) -> bool {
         let has_request = self.admission.has_waiting() || self.channel.is_offered();
-        has_request && self.may_start() || self.work.has_any() || self.gate.has_round()
+        has_request && self.may_start() || self.has_more()
     }
 
     /// The baton was taken: so much work may be done until it is let go of.
@@ -232,12 +232,16 @@ impl Reactor {
 
     /// The baton is to be let go of, and there is more to do.
     pub fn is_cut_short(&self) -> bool {
-        self.work.is_hold_over() && (self.work.has_any() || self.gate.has_round())
+        self.work.is_hold_over() && self.has_more()
+    }
+
+    fn has_more(&self) -> bool {
+        self.work.has_any() || self.gate.has_round() || self.admin.has_turn()
     }
 
     /// Whether there is something to be read that makes no event.
     pub fn has_leftovers(&self) -> bool {
-        self.work.has_again()
+        self.work.has_again() || self.admin.has_leftovers()
     }
 
     /// Whether requests wait or are about to be read.
@@ -273,7 +277,7 @@ impl Reactor {
     }
 
     pub fn connections(&self) -> usize {
-        self.conns.clients()
+        self.conns.len()
     }
 
     /// Nothing is left that a draining worker should wait for.
@@ -292,7 +296,7 @@ impl Reactor {
         if self.has_leftovers() {
             return Some(0);
         }
-        let times = self.gate.times().into_iter().chain([self.admin.paused_until()]);
+        let times = self.gate.times().into_iter().chain(self.admin.next_due());
         let next = times.filter(|time| *time != 0).min().map(|time| time.saturating_sub(now));
         [self.deadlines.until_next(now), next].into_iter().flatten().min()
     }
@@ -300,6 +304,7 @@ impl Reactor {
     /// Takes over the events of a wait and does what time has brought.
     pub fn arrived(&mut self, batch: &mut Events, now: u64) {
         self.work.arrived(batch, now);
+        self.admin.begin_turn();
         self.tick(now);
     }
 
@@ -307,17 +312,37 @@ impl Reactor {
     pub fn tick(&mut self, now: u64) {
         self.work.looked(now);
         self.wall.refresh(now);
-        self.admin.refresh_load(self.board, now);
+        self.admin.refresh_load(now);
         self.expire(now);
+        self.tend_admin(now);
         self.hurry_idle(now);
         self.tell_overload(now);
         self.tell_shortage(now);
     }
 
     fn on_event(&mut self, event: Event) -> Option<RequestId> {
-        if event.token >= NEAR {
-            return self.on_special(event);
+        match Source::of(event.token) {
+            Source::Connection(_) => return self.connection_event(event),
+            Source::Listener(index) => {
+                // A hub takes the next one when the call before it has ended or waits: no sibling was quicker.
+                let leaves_others = self.config.siblings && !self.config.hub;
+                self.gate.begin_round(index, if leaves_others { 1 } else { config::ACCEPT_BURST });
+                let listener = self.next_accept()?;
+                return self.accept_one(listener);
+            }
+            Source::Bridge(token) => self.near_event(token, event),
+            Source::AdminConnection(token) => self.admin_event(token, event),
+            Source::AdminListener(index) => self.accept_admins(index),
+            Source::Wake => self.work.wake(),
+            Source::Channel => self.channel.came(),
+            Source::GroupWakeup => {}
+            Source::Spooled => self.work.pieces_are_written(true),
+            Source::Scraped => self.answer_scrapes(),
         }
+        None
+    }
+
+    fn connection_event(&mut self, event: Event) -> Option<RequestId> {
         let conn = self.conns.get_mut(event.token)?;
         let half = conn.edges.came(event);
         match conn.phase.get() {
@@ -357,42 +382,6 @@ impl Reactor {
             }
             Phase::Idle | Phase::Head | Phase::Body | Phase::Storing => None,
         }
-    }
-
-    /// Of what is no connection's own socket.
-    fn on_special(&mut self, event: Event) -> Option<RequestId> {
-        if event.token < SPECIAL {
-            self.near_event(event);
-            return None;
-        }
-        if event.token == WAKE {
-            self.work.wake();
-            return None;
-        }
-        if event.token == SPOOLED {
-            self.work.pieces_are_written(true);
-            return None;
-        }
-        if event.token == SCRAPED {
-            self.answer_scrapes();
-            return None;
-        }
-        if event.token >= GROUP_WAKEUP {
-            if event.token == CHANNEL {
-                self.channel.came();
-            }
-            return None;
-        }
-        let index = (event.token - SPECIAL) as u16;
-        if is_admin(index) {
-            self.accept_admins(index, config::STEPS / 2);
-            return None;
-        }
-        // A hub takes the next one when the call before it has ended or waits: no sibling was quicker.
-        let leaves_others = self.config.siblings && !self.config.hub;
-        self.gate.begin_round(index, if leaves_others { 1 } else { config::ACCEPT_BURST });
-        let listener = self.next_accept()?;
-        self.accept_one(listener)
     }
 
     fn look_again(&mut self, token: Token) -> Option<RequestId> {
@@ -476,7 +465,7 @@ impl Reactor {
     /// There are other workers, with these pages.
     pub fn join_group(&mut self, pages: Pages) {
         self.gate.join(pages.clone());
-        self.admin.join(pages.clone(), self.board);
+        self.admin.join(pages.clone());
         self.bodies.join(pages);
     }
 }

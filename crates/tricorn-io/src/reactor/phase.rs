@@ -113,11 +113,9 @@ impl Phase {
                 return;
             }
             (_, Change::Answered(outgoing)) => Phase::Flushing(outgoing),
-            // Requests that wait may be turned away. Heads are answered at once on admin connections.
+            // Requests that wait may be turned away.
             (Phase::Queued | Phase::Busy(_) | Phase::Flushing(_), Change::Kept) => Phase::Idle,
             (Phase::Idle | Phase::Head, Change::Kept) => Phase::Idle,
-            // There a scrape waits for a native thread (`scrapes.rs`).
-            (Phase::Storing, Change::Kept) => Phase::Idle,
             (_, Change::Shut) => Phase::Lingering,
             (phase, change) => {
                 debug_assert!(false, "{change:?} while {phase:?}");

@@ -1,7 +1,6 @@
 //! From bytes to complete requests.
-use super::admin::asked_of_the_agent;
 use super::bodies::{Ahead, Bodies, no_memory};
-use super::conn::{Conn, Origin};
+use super::conn::Conn;
 use super::deadlines::TimedPhase;
 use super::opening::{Opened, open};
 use super::phase::{Change, Phase};
@@ -9,7 +8,6 @@ use super::reject::{After, Rejection, STATUS, Unbegun};
 use super::shake::{Meeting, is_handshake};
 use super::stage::Stage;
 use super::timeouts::note_progress;
-use super::tokens::is_admin;
 use super::wire::Wire;
 use super::{Reactor, Runner, work::Work};
 use crate::clock;
@@ -19,7 +17,6 @@ use crate::exchange::buffers::{INPUT, Request};
 use crate::exchange::encoding::CONTINUE;
 use crate::exchange::id::RequestId;
 use crate::exchange::output::Output;
-use crate::metrics::load::Asked;
 use crate::scoreboard::{Scoreboard, Word};
 use crate::stream::Stream;
 use crate::sys::poll::Token;
@@ -35,10 +32,6 @@ enum Look {
     Complete(RequestId),
     /// The request is complete but for bytes that are not on disk yet.
     Unwritten(RequestId),
-    /// A head came on an admin connection.
-    Admin(RequestId),
-    /// A balancer asks there in its own way.
-    Agent(RequestId, Asked),
     Refused(RequestId, Box<Refusal>),
     /// Something about TLS.
     Meeting(Meeting),
@@ -68,19 +61,6 @@ impl Reactor {
                 Look::Complete(id) => return Some(id),
                 Look::Unwritten(id) => {
                     self.store(id);
-                    return None;
-                }
-                Look::Admin(id) => {
-                    self.answer_admin(id)?;
-                    // One read may bring hundreds of questions.
-                    if !self.work.takes_step() {
-                        self.later(token);
-                        return None;
-                    }
-                    continue;
-                }
-                Look::Agent(id, asked) => {
-                    self.answer_agent(id, asked);
                     return None;
                 }
                 Look::Refused(id, refusal) => {
@@ -141,7 +121,7 @@ impl Reactor {
                 Ok(advanced) => advanced,
                 Err(refusal) => {
                     let is_head = !conn.phase.get().is_body();
-                    return Some(wrong(&conn.origin, conn.stage, is_head.then_some(reading.request), id, refusal));
+                    return Some(wrong(conn.stage, is_head.then_some(reading.request), id, refusal));
                 }
             };
             let request = &mut *reading.request;
@@ -158,9 +138,6 @@ impl Reactor {
                     request.head_at = from;
                     request.head_end = request.start;
                     self.buffers.head_is_complete(request);
-                    if is_admin(conn.origin.listener) {
-                        return Some(Look::Admin(id));
-                    }
                     request.note_announced(conn.announced.as_ref());
                     if conn.stage != Stage::Plain && conn.stage.is_misplaced(request) {
                         return Some(Look::Meeting(Meeting::Misplaced(id)));
@@ -232,9 +209,7 @@ impl Reactor {
             Ok(count) => {
                 conn.edges.was_read(count == wanted || stream.holds());
                 self.work.moved(stream, count);
-                if !conn.is_admin() {
-                    self.board.add(Word::BytesIn, count as u64);
-                }
+                self.board.add(Word::BytesIn, count as u64);
                 Some(Fill::Bytes(count))
             }
             Err(Errno::INTR) => Some(Fill::Bytes(0)),
@@ -299,9 +274,7 @@ impl Reactor {
         let Some(conn) = self.conns.get_mut(token) else { return };
         let Wire::Http1(http1) = &mut conn.wire;
         let has_begun = http1.reading().is_some_and(|reading| !reading.request.input.is_empty());
-        if conn.is_admin() {
-            // A probe that hung up has its answer.
-        } else if conn.phase.get().is_body() || has_begun {
+        if conn.phase.get().is_body() || has_begun {
             self.board.add(Word::ClientGone, 1);
             let peer = conn.origin.peer;
             self.notice(false, || format!("{peer} disconnected before its request was complete"));
@@ -362,11 +335,8 @@ fn look_for_opening(conn: &mut Conn, token: Token, config: &Config, now: u64) ->
 
 /// The bytes at hand are not what they should be. `head`: they should be a head.
 #[cold]
-fn wrong(origin: &Origin, stage: Stage, head: Option<&mut Request>, id: RequestId, refusal: Box<Refusal>) -> Look {
+fn wrong(stage: Stage, head: Option<&mut Request>, id: RequestId, refusal: Box<Refusal>) -> Look {
     let Some(request) = head else { return Look::Refused(id, refusal) };
-    if let Some(asked) = asked_of_the_agent(origin.listener, id, request.unread()) {
-        return Look::Agent(id, asked);
-    }
     if stage == Stage::Plain && is_handshake(request.unread()) {
         return Look::Meeting(Meeting::OnPlain(id));
     }

@@ -2,18 +2,15 @@
 //! never be served: the worker is leaving, and no thread of it comes back (`Watchdog::is_stranded`).
 use super::Reactor;
 use super::outgoing::Then;
-use super::phase::Phase;
 use super::respond::Delivery;
 use super::wire::Wire;
 use crate::clock;
 use crate::config;
-use crate::exchange::buffers::Request;
 use crate::exchange::id::RequestId;
 use crate::exchange::responder::{Field, Responder};
 use crate::peer::Peer;
 use crate::scoreboard::Word;
 use tricorn_proto::access_log::Outcome;
-use tricorn_proto::message::Method;
 use tricorn_proto::peer::request_id;
 
 pub(super) const STATUS: u16 = 503;
@@ -83,20 +80,9 @@ pub(super) enum After {
     Close,
 }
 
-/// HEAD or not: what decides whether an answer may have a body. A head that is not complete, or was refused, has no
-/// `kind`, but its first bytes tell.
-fn method_of(request: &Request, phase: &Phase) -> Method {
-    if !phase.is_before_body() {
-        return request.head.kind;
-    }
-    let line = request.unread();
-    let line = line.strip_prefix(b"\r\n").unwrap_or(line);
-    if line.starts_with(b"HEAD ") { Method::Head } else { Method::Get }
-}
-
 impl Reactor {
-    /// Answers, counts, writes the access log, and keeps the connection or closes it. Who it was that asked, if the log
-    /// should be told: admin connections are not counted.
+    /// Answers, counts, writes the access log, and keeps the connection or closes it. Who it was that asked; `None`: the request is
+    /// gone.
     pub(super) fn reject(&mut self, id: RequestId, rejection: &Rejection<'_>, counter: Word) -> Option<Peer> {
         let now = clock::now();
         self.wall.refresh(now);
@@ -113,7 +99,7 @@ impl Reactor {
         self.work.spend_steps(config::REJECTION_STEPS);
         let may_keep = is_read && !is_last && self.config.keepalive > 0;
         let keep = may_keep && request.head.keep_alive;
-        let method = method_of(&request, conn.phase.get());
+        let method = if conn.phase.get().is_before_body() { request.probable_method() } else { request.head.kind };
         let Rejection { status, message, fields, .. } = *rejection;
         let mut page = Vec::with_capacity(512);
         let names = self.config.request_id;
@@ -121,12 +107,10 @@ impl Reactor {
         let errors = Responder::of_errors(self.wall.date(), method);
         let responder = Responder { keep, request_id: request_id.unwrap_or_default(), ..errors };
         let length = responder.write_page(&mut page, status, message, fields).body;
-        let (peer, is_admin) = (conn.origin.peer, conn.is_admin());
-        if !is_admin {
-            self.board.add(counter, 1);
-            self.board.status(rejection.status);
-            self.log.refused(peer, &request, (rejection.status, rejection.outcome), length, now, &self.wall);
-        }
+        let peer = conn.origin.peer;
+        self.board.add(counter, 1);
+        self.board.status(rejection.status);
+        self.log.refused(peer, &request, (rejection.status, rejection.outcome), length, now, &self.wall);
         if is_read {
             self.keep_excess(id, &mut request);
         }
@@ -138,7 +122,7 @@ impl Reactor {
             Delivery::Whole => self.go_on(token, then, now),
             Delivery::Begun | Delivery::Failed => {}
         }
-        (!is_admin).then_some(peer)
+        Some(peer)
     }
 
     /// Answers requests that wait, as many as the baton may be held for, and tells their clients that another try is safe: none

@@ -3,12 +3,10 @@
 //! ```text
 //!   respond ── the socket takes all of it ───────────────────────────▶ Then
 //!      └────── the rest ──▶ Flushing, under `write_timeout` ── sent ──▶ Then
-//!                           (`ADMIN_WRITE` on an admin connection)
 //! ```
 use super::Reactor;
 use super::outgoing::{Outgoing, Then};
 use super::phase::Change;
-use crate::config;
 use crate::exchange::output::Progress;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
@@ -29,12 +27,9 @@ impl Reactor {
     /// reads, and `then` done after it. After [`Delivery::Whole`] it is the caller's to do.
     pub(super) fn respond(&mut self, token: Token, response: &[u8], then: Then, now: u64) -> Delivery {
         let Some(conn) = self.conns.get_mut(token) else { return Delivery::Failed };
-        let is_admin = conn.is_admin();
         let Some(output) = &mut conn.output else { return Delivery::Failed };
         let (sent, progress) = output.reply(response);
-        if !is_admin {
-            self.board.add(Word::BytesOut, sent);
-        }
+        self.board.add(Word::BytesOut, sent);
         match progress {
             Progress::Sent => return Delivery::Whole,
             Progress::Gone => {
@@ -45,9 +40,6 @@ impl Reactor {
         }
         let outgoing = Outgoing::new(output, then);
         self.deadlines.enter(token, &mut conn.phase, Change::Answered(outgoing), now);
-        if is_admin {
-            self.deadlines.set(token, &mut conn.phase, now + config::ADMIN_WRITE);
-        }
         self.register(token);
         // Room that came before the poller watched made no edge.
         self.later(token);

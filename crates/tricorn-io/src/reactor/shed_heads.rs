@@ -47,7 +47,6 @@ impl Reactor {
         let conns = &self.conns;
         let mut found: Vec<_> = (0..conns.positions())
             .filter_map(|position| conns.at(position))
-            .filter(|(_, conn)| !conn.is_admin())
             .filter_map(|(token, conn)| {
                 let Wire::Http1(http1) = &conn.wire;
                 let id = http1.current(token);

@@ -1,10 +1,20 @@
-//! What the tokens of the poller stand for that are no connections, and the indices of listeners.
+//! The tokens of the poller, and what each stands for.
+//!
+//! ```text
+//!   generation, index                        a connection (`slab.rs`)
+//!   the same, with the bit ADMIN             an admin connection
+//!   the same, with the bit NEAR              our end of a connection's bridge
+//!   SPECIAL + index                          a listener
+//!   SPECIAL + ADMIN_LISTENERS + index        an admin listener
+//!   the last ones                            eventfds, and the channel
+//! ```
 use crate::sys::poll::Token;
 
-/// Tokens from here on are not connections: those of listeners (`SPECIAL` plus their index) and the wake pipe.
-pub(super) const SPECIAL: Token = 0xffff_ffff_0000_0000;
-/// Our ends of bridges: the token of the connection with this bit, which no generation has.
+/// No generation of a slab has this bit, nor the next one.
+const ADMIN: Token = 1 << 62;
 pub(super) const NEAR: Token = 1 << 63;
+pub(super) const SPECIAL: Token = 0xffff_ffff_0000_0000;
+const ADMIN_LISTENERS: Token = 1 << 16;
 pub const WAKE: Token = Token::MAX;
 /// The channel has a message.
 pub const CHANNEL: Token = Token::MAX - 1;
@@ -15,14 +25,66 @@ pub(super) const SPOOLED: Token = Token::MAX - 3;
 /// The application's metrics have been read.
 pub(super) const SCRAPED: Token = Token::MAX - 4;
 
-/// Listeners from this index on are admin listeners.
-pub(super) const FIRST: u16 = 0x8000;
-
-#[inline]
-pub fn is_admin(listener: u16) -> bool {
-    listener >= FIRST
+/// Where an event comes from. Tokens are those of the table that has the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    Connection(Token),
+    /// Our end of a bridge.
+    Bridge(Token),
+    AdminConnection(Token),
+    Listener(u16),
+    AdminListener(u16),
+    Wake,
+    Channel,
+    GroupWakeup,
+    Spooled,
+    Scraped,
 }
 
-pub(super) fn admin_token(index: usize) -> Token {
-    SPECIAL + Token::from(FIRST + index as u16)
+impl Source {
+    #[inline]
+    pub fn of(token: Token) -> Source {
+        match token {
+            ..ADMIN => Source::Connection(token),
+            ADMIN..NEAR => Source::AdminConnection(token & !ADMIN),
+            NEAR..SPECIAL => Source::Bridge(token & !NEAR),
+            WAKE => Source::Wake,
+            CHANNEL => Source::Channel,
+            GROUP_WAKEUP => Source::GroupWakeup,
+            SPOOLED => Source::Spooled,
+            SCRAPED => Source::Scraped,
+            listener if listener & ADMIN_LISTENERS != 0 => Source::AdminListener(listener as u16),
+            listener => Source::Listener(listener as u16),
+        }
+    }
+}
+
+/// What the poller calls the admin connection with this token.
+pub(super) fn of_admin(token: Token) -> Token {
+    token | ADMIN
+}
+
+/// What it calls the admin listener with this index.
+pub(super) fn of_admin_listener(index: u16) -> Token {
+    SPECIAL + ADMIN_LISTENERS + Token::from(index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_token_stands_for_one_thing() {
+        let connection = 0x3fff_fffe_0000_0007;
+        let sources = [connection, connection | NEAR, of_admin(connection), SPECIAL + 3, of_admin_listener(3), SCRAPED];
+        let expected = [
+            Source::Connection(connection),
+            Source::Bridge(connection),
+            Source::AdminConnection(connection),
+            Source::Listener(3),
+            Source::AdminListener(3),
+            Source::Scraped,
+        ];
+        assert_eq!(sources.map(Source::of), expected);
+    }
 }

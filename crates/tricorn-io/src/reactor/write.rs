@@ -203,15 +203,12 @@ impl Reactor {
         conn.served = true;
         let Wire::Http1(http1) = &mut conn.wire;
         http1.next_request();
-        if self.deadlines.timeouts().ends_idle() && !conn.is_admin() && conn.is_done_with() {
+        if self.deadlines.timeouts().ends_idle() && conn.is_done_with() {
             self.end_idle(token);
             return;
         }
         let Wire::Http1(http1) = &mut conn.wire;
         self.deadlines.keep(token, &mut conn.phase, http1.last_from(), now);
-        if conn.is_admin() {
-            self.deadlines.set(token, &mut conn.phase, now + config::ADMIN_IDLE);
-        }
         if conn.edges.is_readable() || conn.wire.holds_input() {
             self.later(token);
         } else if !conn.edges.is_registered() {
@@ -243,9 +240,7 @@ impl Reactor {
             output.flush_some(burst, spent)
         };
         self.work.moved(output.stream(), sent as usize);
-        if !conn.is_admin() {
-            self.board.add(Word::BytesOut, sent);
-        }
+        self.board.add(Word::BytesOut, sent);
         self.flushed(token, result, broken, now);
     }
 
@@ -366,9 +361,7 @@ impl Reactor {
         }
         self.chores.attachments.extend(attachment);
         self.board.set(Word::Connections, self.connections() as u64);
-        if self.admin.lacks_descriptors() {
-            self.keep_spare();
-        }
+        self.admin.descriptors_are_free();
     }
 
     /// The listeners stay for a moment: a client that has connected already is still served. Idle connections get a moment too,
@@ -393,7 +386,7 @@ impl Reactor {
         self.deadlines.drain();
         self.set_gate(false);
         self.gate.close();
-        self.admin.close();
+        self.admin.close_all();
     }
 
     /// Closes connections that no exchange holds, from this place of the table on; where to go on.

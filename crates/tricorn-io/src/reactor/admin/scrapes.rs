@@ -3,18 +3,17 @@
 //! ```text
 //!   a scrape ── known for less than FRESH ────────────────▶ answer
 //!       └────── waits ── a native thread reads the files ──▶ answer to all that wait
-//!                  └──── the disk hangs for ADMIN_READING ──▶ answer without them (expiry.rs)
+//!                  └──── the disk hangs for ADMIN_READING ──▶ answer without them (serve.rs)
 //! ```
 //!
 //! A read of a file may wait for a disk, and the text of a large application takes milliseconds, so that neither is done under the
 //! baton. The thread is made for one reading, and ends with it.
-use super::disk_thread::{DiskThread, stall};
-use super::tokens::SCRAPED;
+use super::super::disk_thread::{DiskThread, stall};
+use super::super::tokens::SCRAPED;
 use crate::clock::SECOND;
 use crate::config::Failpoint;
-use crate::exchange::id::RequestId;
 use crate::metrics::Reading;
-use crate::sys::poll::Poller;
+use crate::sys::poll::{Poller, Token};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,7 +26,7 @@ pub(super) struct Scrapes {
     thread: Option<DiskThread<(), Reading>>,
     /// The last reading, and when it came.
     known: Option<(u64, Reading)>,
-    waiting: Vec<RequestId>,
+    waiting: Vec<Token>,
 }
 
 impl Scrapes {
@@ -36,10 +35,10 @@ impl Scrapes {
     }
 
     /// Whether this one waits for the files of the directory, which are read from now on.
-    pub fn must_wait(&mut self, id: RequestId, directory: &Path, fault: Option<Failpoint>, now: u64) -> bool {
+    pub fn must_wait(&mut self, token: Token, directory: &Path, fault: Option<Failpoint>, now: u64) -> bool {
         let waits = self.reading(now).is_none() && self.reads(directory, fault);
         if waits {
-            self.waiting.push(id);
+            self.waiting.push(token);
         }
         waits
     }
@@ -61,7 +60,7 @@ impl Scrapes {
     }
 
     /// The thread has rung: those that wait for it.
-    pub fn came(&mut self, now: u64) -> Vec<RequestId> {
+    pub fn came(&mut self, now: u64) -> Vec<Token> {
         let Some(reading) = self.thread.as_ref().and_then(DiskThread::take) else { return Vec::new() };
         self.known = Some((now, reading));
         self.thread = None; // it has no more orders, and ends
@@ -69,8 +68,8 @@ impl Scrapes {
     }
 
     /// This one waits no longer.
-    pub fn leave(&mut self, id: RequestId) {
-        self.waiting.retain(|waiting| *waiting != id);
+    pub fn leave(&mut self, token: Token) {
+        self.waiting.retain(|waiting| *waiting != token);
     }
 
     /// What the application has counted, if it is known.

@@ -1,12 +1,11 @@
 //! What is asked on admin connections, and what it is answered.
-use super::admin_gate::AdminGate;
-use super::listener::Listener;
+use super::super::listener::Listener;
+use super::telemetry::Telemetry;
 use crate::config::{AdminPaths, LOAD, STATUS};
 use crate::exchange::responder::Field;
 use crate::metrics::load::{self, Balance};
 use crate::metrics::{self, Sources, live, status};
 use crate::one_queue::siblings::Pages;
-use crate::scoreboard::Scoreboard;
 use std::borrow::Cow;
 use tricorn_proto::message::{Method, RequestHead};
 
@@ -31,9 +30,8 @@ pub(super) struct Answer {
 
 /// What an answer may be made of.
 pub(super) struct Sight<'a> {
-    pub admin: &'a AdminGate,
+    pub telemetry: &'a Telemetry,
     pub listeners: &'a [Listener],
-    pub own: Scoreboard,
     pub info: &'a [(String, String)],
     /// Requests should be sent elsewhere.
     pub is_leaving: bool,
@@ -86,13 +84,13 @@ impl Question {
                 Answer { status: 200, kind: "application/json", text: Cow::Owned(text) }
             }
             Question::Load => {
-                let report = sight.admin.report(sight.own, sight.now);
+                let report = sight.telemetry.report(sight.now);
                 let text = load::json(&report, Balance::of(&report, sight.is_leaving));
                 Answer { status: 200, kind: "application/json", text: Cow::Owned(text) }
             }
             Question::Metrics => {
                 let exposition = metrics::negotiated(values(head, bytes, b"accept"));
-                let load = Some(sight.admin.report(sight.own, sight.now));
+                let load = Some(sight.telemetry.report(sight.now));
                 let text = sight.sources(|sources| metrics::render(&Sources { load, ..*sources }, exposition));
                 Answer { status: 200, kind: exposition.content_type(), text: Cow::Owned(text) }
             }
@@ -117,7 +115,7 @@ impl Answer {
 impl Sight<'_> {
     /// Those of all workers; of this one if it is alone.
     fn sources<T>(&self, render: impl FnOnce(&Sources<'_>) -> T) -> T {
-        let (own, pages) = ([self.own], self.admin.pages());
+        let (own, pages) = ([self.telemetry.own()], self.telemetry.pages());
         let backlogs: Vec<_> = self.listeners.iter().filter_map(Listener::backlog).collect();
         render(&Sources {
             pages: pages.map_or(&own, Pages::used),
@@ -126,7 +124,7 @@ impl Sight<'_> {
             routes: pages.and_then(Pages::routes),
             info: self.info,
             now: self.now,
-            application: self.admin.scrapes.reading(self.now),
+            application: self.telemetry.scrapes.reading(self.now),
             backlogs: &backlogs,
             load: None,
         })
