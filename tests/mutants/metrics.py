@@ -88,7 +88,7 @@ METRICS = (
     Fault(
         "waits_of_calls_count",
         "what calls on threads have waited is counted",
-        f"{SRC}/reactor/write.rs",
+        f"{SRC}/reactor/connections/exchanges.rs",
         "u64::from(split.blocked) * 1000",
         "0",
         ("tests/integration/test_call_time.py -k sleeps",),
@@ -96,8 +96,8 @@ METRICS = (
     Fault(
         "admin_allow",
         "only addresses in admin_allow are answered",
-        f"{SRC}/reactor/admin.rs",
-        "paths.allow.allows(conn.origin.peer.ip())",
+        f"{SRC}/reactor/admin/serve.rs",
+        "paths.allow.allows(peer.ip())",
         "true",
         ("tests/integration/test_metrics.py -k who_may_ask",),
     ),
@@ -232,9 +232,9 @@ METRICS = (
     Fault(
         "an_agent_asks_first",
         "HAProxy's question is the first on its connection",
-        f"{SRC}/reactor/admin.rs",
-        "id.stream() == 0",
-        "id.stream() < 9",
+        f"{SRC}/reactor/admin/conn.rs",
+        "!self.answered",
+        "true",
         ("tests/integration/test_load_report.py -k balancers_line",),
     ),
     Fault(

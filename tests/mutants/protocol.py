@@ -309,7 +309,7 @@ PROTOCOL = (
     Fault(
         "announced_client_is_trusted_as_its_balancer",
         "who may claim things is the client that was announced, not its balancer",
-        f"{IO}/reactor/opening.rs",
+        f"{IO}/reactor/connections/opening.rs",
         "config.policy.trust.allows(Some(source.ip()))",
         "origin.trusted",
         (f"{ANNOUNCED} -k who_may_claim_things",),
@@ -317,7 +317,7 @@ PROTOCOL = (
     Fault(
         "strangers_announce",
         "only peers in proxy_allow_ips announce connections",
-        f"{IO}/reactor/opening.rs",
+        f"{IO}/reactor/connections/opening.rs",
         "!wanted.allow.allows(origin.peer.ip())",
         "false",
         (f"{ANNOUNCED} -k strangers",),
@@ -325,7 +325,7 @@ PROTOCOL = (
     Fault(
         "announcement_is_optional",
         "with proxy_protocol_required a connection that is not announced is refused",
-        f"{IO}/reactor/opening.rs",
+        f"{IO}/reactor/connections/opening.rs",
         "wanted.required",
         "false",
         (f"{ANNOUNCED} -k required",),
@@ -333,7 +333,7 @@ PROTOCOL = (
     Fault(
         "announcement_stays_behind",
         "what was announced goes with a connection that is handed over",
-        f"{IO}/reactor/hand_over.rs",
+        f"{IO}/reactor/connections/adopt.rs",
         "conn.announced = Some(Arc::from(announced));",
         "conn.announced = None;",
         ("crates/tricorn-io suite hand_over_cargo",),

@@ -15,7 +15,7 @@ REACTOR = (
     Fault(
         "a_hand_over_of_gigabytes",
         "a hand-over brings no more than a request may have",
-        "crates/tricorn-io/src/reactor/hand_over.rs",
+        "crates/tricorn-io/src/reactor/connections/adopt.rs",
         "(found.is_file() && found.len() >= length)",
         "found.is_file()",
         ("crates/tricorn-io lib a_message_brings",),
@@ -39,7 +39,7 @@ REACTOR = (
     Fault(
         "a_time_is_used_once",
         "a request's first byte did not come before the clock was read for something else",
-        f"{REACT}/work.rs",
+        f"{REACT}/connections/work.rs",
         "std::mem::take(&mut self.just_now)",
         "self.just_now",
         (f"{LIB} reactor::work",),
@@ -47,7 +47,7 @@ REACTOR = (
     Fault(
         "holds_end",
         "a holder of the baton leaves the rest of a crowd to the next",
-        f"{REACT}/work.rs",
+        f"{REACT}/connections/work.rs",
         "self.steps > 0",
         "true",
         (f"{SUITE} uploads",),
@@ -56,18 +56,18 @@ REACTOR = (
     Fault(
         "native_answers_are_whole",
         "what the socket does not take of an answer of the server's own is sent as the client reads",
-        f"{REACT}/respond.rs",
-        "Progress::Sent => return",
-        "Progress::Sent | Progress::Waits { .. } => return",
+        f"{REACT}/admin/conn.rs",
+        "Progress::Sent => Moved",
+        "Progress::Sent | Progress::Waits { .. } => Moved",
         ("tests/integration/test_admin.py::test_answers_that_do_not_fit_the_socket_are_sent_as_they_are_read",),
     ),
     Fault(
         "slowloris",
         "a byte does not move the deadline of a head",
-        f"{REACT}/read.rs",
+        f"{REACT}/connections/read.rs",
         "self.await_event(token);",
         "if self.conns.get_mut(token).is_some_and(|conn| matches!(conn.phase.get(), Phase::Head)) {"
-        " self.set_deadline(token, clock::now() + self.config.header_timeout); } self.await_event(token);",
+        " self.set_deadline(token, crate::clock::now() + self.config.header_timeout); } self.await_event(token);",
         (f"{SUITE} limits", "tests/attacks/test_slow_clients.py::test_slowloris_heads"),
         at="(Some(request), Phase::Body) => {",
     ),
@@ -90,7 +90,7 @@ REACTOR = (
     Fault(
         "write_timeouts_counted",
         "connections that take nothing are counted",
-        f"{REACT}/expiry.rs",
+        f"{REACT}/connections/expiry.rs",
         "self.count_loss(Loss::TimedOut);",
         "",
         (SUITE,),
@@ -98,8 +98,8 @@ REACTOR = (
     Fault(
         "idle_connections_end",
         "an idle connection is closed at its deadline",
-        f"{REACT}/expiry.rs",
-        "self.close(token);",
+        f"{REACT}/connections/close.rs",
+        "self.close_gracefully(token);",
         "",
         (SUITE, "tests/conformance/rfc9112"),
         at="self.board.add(Word::IdleCloses, 1);",
@@ -123,7 +123,7 @@ REACTOR = (
     Fault(
         "silent_newcomer",
         "a silent client does not hold up a drain for header_timeout",
-        f"{REACT}/timeouts.rs",
+        f"{REACT}/connections/timeouts.rs",
         "now + self.limited(self.header)",
         "now + self.header",
         (f"{SUITE} leaving::a_client_that_says_nothing",),
@@ -131,7 +131,7 @@ REACTOR = (
     Fault(
         "drain_closes_idle",
         "a drain ends connections that wait for a request",
-        f"{REACT}/expiry.rs",
+        f"{REACT}/connections/expiry.rs",
         "self.set_deadline(token, last);",
         "",
         (f"{SUITE} leaving",),
@@ -139,7 +139,7 @@ REACTOR = (
     Fault(
         "reload_closes_idle",
         "with reload a drain closes idle connections at once",
-        f"{REACT}/timeouts.rs",
+        f"{REACT}/connections/timeouts.rs",
         "self.draining && self.closes_idle",
         "false",
         (f"{SUITE} leaving::with_reload",),
@@ -147,7 +147,7 @@ REACTOR = (
     Fault(
         "reload_leaves_requests",
         "a request on its way is answered although idle connections are closed",
-        f"{REACT}/conn.rs",
+        f"{REACT}/connections/conn.rs",
         "!self.wire.holds_input() && stream.unread() == 0",
         "true",
         (f"{LIB} done_with",),
@@ -155,15 +155,16 @@ REACTOR = (
     Fault(
         "out_of_descriptors",
         "accepting pauses when the system has no descriptor",
-        f"{REACT}/accept.rs",
+        f"{REACT}/listen.rs",
         "self.pause(now);",
         "",
         (f"{CRATE} descriptors",),
+        at="self.connections.evict(config::RELIEF) == 0",
     ),
     Fault(
         "most_connections",
         "max_connections evicts who waits",
-        f"{REACT}/evict.rs",
+        f"{REACT}/connections/evict.rs",
         "held >= self.config.max_connections",
         "false",
         (SUITE,),
@@ -260,8 +261,8 @@ REACTOR = (
     Fault(
         "left_while_waiting",
         "the request of a client that has left is not begun",
-        f"{REACT}/enqueue.rs",
-        "waited > config::HALF_CLOSE",
+        f"{REACT}/begin.rs",
+        "now.saturating_sub(waits.complete) > config::HALF_CLOSE",
         "false",
         (f"{SUITE} queue", "tests/integration/test_overload.py"),
     ),
@@ -392,7 +393,7 @@ REACTOR = (
     Fault(
         "readiness_of_a_drain",
         "a worker that drains is not ready",
-        f"{REACT}/admin.rs",
+        f"{REACT}/admin/serve.rs",
         'Some("draining\\n")',
         "None",
         (SUITE, "tests/integration/test_admin.py"),
@@ -400,8 +401,8 @@ REACTOR = (
     Fault(
         "readiness_by_order",
         "readiness is denied when the arbiter says so",
-        f"{REACT}/admin.rs",
-        "self.board.orders_not_ready()",
+        f"{REACT}/admin/serve.rs",
+        "own.orders_not_ready()",
         "false",
         (SUITE, "tests/integration/test_admin.py"),
     ),
@@ -417,7 +418,7 @@ REACTOR = (
     Fault(
         "unread_is_not_idle",
         "unread bytes keep a connection whose idle time is over",
-        f"{SRC}/reactor/expiry.rs",
+        f"{SRC}/reactor/connections/expiry.rs",
         "stream.unread() > 0",
         "stream.unread() > u64::MAX - 1",
         ("tests/integration/test_pauses.py",),
@@ -433,7 +434,7 @@ REACTOR = (
     Fault(
         "requests_of_a_connection",
         "a connection has no more requests than connection_max_requests",
-        f"{REACT}/lifetime.rs",
+        f"{REACT}/connections/lifetime.rs",
         "number >= self.last",
         "false",
         (f"{LIB} lifetime",),
@@ -441,7 +442,7 @@ REACTOR = (
     Fault(
         "age_of_a_connection",
         "an idle connection is closed when it has its age",
-        f"{REACT}/deadlines.rs",
+        f"{REACT}/connections/deadlines.rs",
         "last_from != NEVER",
         "false",
         (f"{LIB} simulation",),
@@ -449,7 +450,7 @@ REACTOR = (
     Fault(
         "count_of_a_moved_connection",
         "a connection that is handed over keeps the count of its requests",
-        f"{REACT}/hand_over.rs",
+        f"{REACT}/connections/adopt.rs",
         "handed.age.number",
         "0",
         (f"{SUITE} siblings_leave",),
@@ -457,7 +458,7 @@ REACTOR = (
     Fault(
         "bridge_waits_for_its_target",
         "of a connection that is bridged a side is not read while the other one takes nothing",
-        f"{REACT}/bridge.rs",
+        f"{REACT}/connections/bridge.rs",
         "!self.held.is_empty()",
         "false",
         (f"{LIB} bridge", f"{SUITE} bridge"),
@@ -465,7 +466,7 @@ REACTOR = (
     Fault(
         "bridge_last_words",
         "a thread that has the socket goes on with it when the call is over",
-        f"{REACT}/carry.rs",
+        f"{REACT}/connections/relay.rs",
         "bridge.is_through()",
         "true",
         (f"{SUITE} bridge",),
@@ -474,7 +475,7 @@ REACTOR = (
     Fault(
         "bridge_holds_up_no_drain",
         "a worker that leaves does not wait for such a thread",
-        f"{REACT}/carry.rs",
+        f"{REACT}/connections/relay.rs",
         "self.is_draining()",
         "false",
         (f"{SUITE} bridge",),

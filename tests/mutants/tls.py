@@ -118,8 +118,8 @@ TLS = (
     Fault(
         "tls_sessions_have_a_bound",
         "what all sessions hold for their sockets has a limit",
-        f"{CORE}/src/reactor/jobs.rs",
-        "self.sessions.as_ref().is_some_and(|sessions| sessions.memory.is_over())",
+        f"{CORE}/src/reactor/connections/session_limit.rs",
+        "self.memory.as_ref().is_some_and(SessionMemory::is_over)",
         "false",
         (f"{SUITE} beyond_the_memory_of_sessions_those",),
     ),

@@ -26,7 +26,7 @@ impl Engine {
         self.shared.waiting.slots[slot].occupy();
         core.joined += 1;
         let joined = core.joined;
-        core.reactor.staff(joined);
+        core.reactor.set_threads(joined);
         if self.shared.config.fault == Some(Failpoint::LongHold) {
             let end = clock::now() + 20 * clock::MILLI;
             while clock::now() < end {
@@ -49,7 +49,7 @@ impl Engine {
         if core.reactor.has_work() || core.reactor.is_drained() {
             shared.waiting.ring_hub();
         }
-        core.reactor.chores.weight() > 0
+        core.reactor.chores_weight() > 0
     }
 
     /// Tells the logs of a request. The line may come long before the call is over: either a monitor that is about to wait sees
@@ -89,11 +89,6 @@ impl Engine {
         self.shared.siblings.get().is_some_and(|siblings| siblings.routes.is_some())
     }
 
-    /// Lets others know what the call is at.
-    pub fn note_phase(&self, exchange: &Exchange, phase: Phase) {
-        self.shared.board.call_is_at(exchange.slot, phase);
-    }
-
     /// The call waits for more of the body, or (false) does so no longer.
     pub fn note_wait(&self, exchange: &Exchange, waits: bool) {
         let phase = match waits {
@@ -118,7 +113,7 @@ impl Engine {
         core.reactor.send_held();
         core.joined = core.joined.saturating_sub(1);
         let joined = core.joined;
-        core.reactor.staff(joined);
+        core.reactor.set_threads(joined);
         shared.waiting.slots[slot].vacate();
         if shared.waiting.main_slot() == Some(slot) {
             shared.waiting.set_main_slot(None);
@@ -234,10 +229,6 @@ impl Shared {
         }
     }
 
-    pub fn is_draining(&self) -> bool {
-        self.life.is_draining()
-    }
-
     /// Accepts nothing more.
     pub fn drain(&self, core: &mut Core) {
         if !self.life.reach(Stage::Draining) {
@@ -249,13 +240,5 @@ impl Shared {
         if self.config.closes_idle {
             self.waiting.wake_monitor(); // which tells the arbiter
         }
-    }
-
-    pub fn wake_all(&self, core: &mut Core) {
-        let all = core.followers.len();
-        self.wake_followers(core, all);
-        self.waiting.kick.ring();
-        self.waiting.ring_hub();
-        self.waiting.signals.kick();
     }
 }

@@ -36,7 +36,7 @@ impl Engine {
         shared.watch_signals(&mut core);
         core.joined = shared.waiting.slots.len().min(most);
         let joined = core.joined;
-        core.reactor.staff(joined);
+        core.reactor.set_threads(joined);
         hub.ring();
         true
     }
@@ -49,7 +49,7 @@ impl Engine {
         let mut core = self.shared.baton.take();
         core.reactor.send_held();
         core.joined = 0;
-        core.reactor.staff(0);
+        core.reactor.set_threads(0);
         self.shared.leave_channel(&mut core);
         core.reactor.move_listeners(Entrance::detach);
     }
@@ -96,7 +96,7 @@ impl Engine {
     }
 
     fn has_things(&self, core: &mut Core) -> bool {
-        self.has_ended(core) || core.reactor.has_work() || core.reactor.is_woken() || core.reactor.chores.weight() > 0
+        self.has_ended(core) || core.reactor.has_work() || core.reactor.is_woken() || core.reactor.chores_weight() > 0
     }
 
     /// Whether the last look brought more than one event: there are likely to be more by now.
@@ -262,7 +262,7 @@ impl Shared {
         if core.reactor.queued() > 0 && !self.waiting.watch.is_covering() {
             self.look_after_queue(core);
         }
-        let has_more = core.reactor.has_work() || core.reactor.has_leftovers() || core.reactor.chores.weight() > 0;
+        let has_more = core.reactor.has_work() || core.reactor.has_leftovers() || core.reactor.chores_weight() > 0;
         let is_at_it = came && !core.hub_rests;
         if (has_more && !is_at_it) || core.reactor.is_drained() || self.baton.is_broken() {
             hub.ring();

@@ -235,7 +235,7 @@ impl Engine {
             shared.obey(core);
             return Wake::Signal;
         }
-        if core.reactor.chores.weight() > CHORES {
+        if core.reactor.chores_weight() > CHORES {
             return Wake::Chores;
         }
         if shared.config.max_concurrency != MaxConcurrency::Unlimited {
@@ -253,7 +253,7 @@ impl Engine {
                 Wake::Ready(ready)
             } else if core.reactor.is_woken() {
                 Wake::Signal // seen at the next call
-            } else if core.reactor.chores.weight() > 0 {
+            } else if core.reactor.chores_weight() > 0 {
                 Wake::Chores
             } else {
                 Wake::Nothing
@@ -299,12 +299,17 @@ impl Engine {
         let shared = &*self.shared;
         let mut core = shared.baton.take();
         let goes_on = core.calls.begun == handed_in.begun || core.calls.running == 0 || core.is_blocking();
-        if goes_on || core.reactor.is_woken() || core.reactor.chores.weight() > 0 || self.has_ended(&mut core) {
+        if goes_on || core.reactor.is_woken() || core.reactor.chores_weight() > 0 || self.has_ended(&mut core) {
             return;
         }
         core.followers.push(slot);
         drop(core);
         shared.waiting.slots[slot].park();
+    }
+
+    /// Lets others know what the call is at.
+    pub fn note_phase(&self, exchange: &Exchange, phase: Phase) {
+        self.shared.board.call_is_at(exchange.slot, phase);
     }
 
     /// Sends a piece of a body of which more is to come (see `Exchange::write`). What the client does not take at once goes

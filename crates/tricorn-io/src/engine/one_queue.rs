@@ -161,7 +161,7 @@ impl Shared {
         if let Some((siblings, channel)) = self.channel()
             && self.leaves_channel(siblings)
         {
-            core.reactor.set_door(channel.receive.as_fd(), false);
+            core.reactor.watch_channel(channel.receive.as_fd(), false);
             if channel.holds_any() {
                 let _ = channel.post(&[IoSlice::new(b"!")], &[]);
             }
@@ -191,7 +191,7 @@ impl Shared {
             core.reactor.take_missed();
         }
         if let Some((siblings, channel)) = self.channel() {
-            core.reactor.set_door(channel.receive.as_fd(), may_start && !self.leaves_channel(siblings));
+            core.reactor.watch_channel(channel.receive.as_fd(), may_start && !self.leaves_channel(siblings));
         }
     }
 
@@ -238,7 +238,7 @@ impl Shared {
     /// No app thread is there: what comes by the channel is for others.
     pub fn leave_channel(&self, core: &mut Core) {
         if let Some((_, channel)) = self.channel() {
-            core.reactor.set_door(channel.receive.as_fd(), false);
+            core.reactor.watch_channel(channel.receive.as_fd(), false);
         }
     }
 

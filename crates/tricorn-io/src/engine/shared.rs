@@ -70,6 +70,18 @@ impl Shared {
         }
     }
 
+    pub fn is_draining(&self) -> bool {
+        self.life.is_draining()
+    }
+
+    pub fn wake_all(&self, core: &mut Core) {
+        let all = core.followers.len();
+        self.wake_followers(core, all);
+        self.waiting.kick.ring();
+        self.waiting.ring_hub();
+        self.waiting.signals.kick();
+    }
+
     /// Makes the descriptors quiet that ended a wait. The signal pipe is left to `wait_for_signal` where that reads it.
     pub fn take_wakeups(&self, core: &Core) {
         self.waiting.kick.clear();

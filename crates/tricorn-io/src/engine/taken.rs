@@ -73,10 +73,3 @@ impl Engine {
         exchange.timers = Timers::default();
     }
 }
-
-impl Exchange {
-    /// The application has the socket, and has not answered by way of us.
-    pub fn is_elsewhere(&self) -> bool {
-        self.lane.is_taken() && !self.request.reply.has_status()
-    }
-}

@@ -320,6 +320,11 @@ impl Exchange {
         self.lane.set_last();
     }
 
+    /// The application has the socket, and has not answered by way of us.
+    pub fn is_elsewhere(&self) -> bool {
+        self.lane.is_taken() && !self.request.reply.has_status()
+    }
+
     /// The server's own page if nothing was sent yet; the connection is closed in either case.
     pub fn give_up(&mut self, status: u16, message: &str) {
         if self.request.reply.head_sent() || self.is_elsewhere() {

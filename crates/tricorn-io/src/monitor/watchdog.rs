@@ -382,7 +382,7 @@ fn answer(shared: &Shared, slot: usize, call: u32) -> bool {
     if shared.waiting.slots[slot].calls() != call {
         return true;
     }
-    let wall = &mut guard.reactor.wall;
+    let wall = guard.reactor.wall_mut();
     wall.refresh(clock::now());
     shared.waiting.slots[slot].output().answer_late(wall.date()) != LateAnswer::Busy
 }

@@ -14,7 +14,7 @@ impl Reactor {
 
     /// No thread has looked at the events for so long that a question may be waiting.
     pub fn neglects_admin(&self, now: u64) -> bool {
-        self.admin.is_open() && now.saturating_sub(self.work.looked_at()) > config::ADMIN_PATIENCE
+        self.admin.is_open() && now.saturating_sub(self.dispatch.looked_at()) > config::ADMIN_PATIENCE
     }
 
     pub(super) fn accept_admins(&mut self, index: u16) {
@@ -49,17 +49,18 @@ impl Reactor {
             self.with_admin(|admin, view| admin.expire(now, view));
         }
         if let Some(incident) = self.admin.take_incident() {
-            self.log.warn(incident);
-            self.tell_shortage(now);
+            self.connections.warn(incident);
+            self.connections.tell_shortage(now);
         }
     }
 
     /// `act` says how many steps it took.
     fn with_admin(&mut self, act: impl FnOnce(&mut Admin, &View<'_>) -> u32) {
-        self.wall.refresh(clock::now());
-        let is_draining = self.deadlines.timeouts().is_draining();
-        let view = View { listeners: self.gate.listeners(), is_draining, date: self.wall.date() };
+        self.connections.wall_mut().refresh(clock::now());
+        let is_draining = self.connections.is_draining();
+        let date = self.connections.wall().date();
+        let view = View { listeners: self.accepting.listeners(), is_draining, date };
         let steps = act(&mut self.admin, &view);
-        self.work.spend_steps(steps);
+        self.connections.work_mut().spend_steps(steps);
     }
 }

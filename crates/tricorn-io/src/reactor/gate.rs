@@ -7,11 +7,10 @@
 //! ```
 //!
 //! Open means "this worker could serve a new connection at once".
-use super::jobs::Handshakes;
 use super::listener::{Listener, watch_all};
 use crate::config::{self, Config};
 use crate::one_queue::siblings::Pages;
-use crate::scoreboard::{Scoreboard, Word};
+use crate::scoreboard::Word;
 use crate::waiting::entrance::Entrance;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
@@ -23,11 +22,7 @@ pub(super) struct Gate {
     /// Of all workers that have the same listeners.
     pages: Option<Pages>,
     listeners: Vec<Listener>,
-    /// What comes before the requests of newcomers by TLS.
-    pub handshakes: Handshakes,
     open: bool,
-    /// Since when a connection is in the poller whose request may be over soon; 0: there is none.
-    newcomer: u64,
     /// Until when nothing is taken; 0: it does not pause.
     paused: u64,
     /// When listeners are tried again that could not be watched; 0: there are none.
@@ -49,26 +44,14 @@ pub(super) struct Ended {
 
 impl Gate {
     pub fn new(listeners: Vec<Listener>, entrance: Arc<Entrance>) -> Gate {
-        Gate {
-            entrance,
-            pages: None,
-            listeners,
-            handshakes: Handshakes::default(),
-            open: false,
-            newcomer: 0,
-            paused: 0,
-            watch_again: 0,
-            last_call: 0,
-            round: None,
-        }
+        Gate { entrance, pages: None, listeners, open: false, paused: 0, watch_again: 0, last_call: 0, round: None }
     }
 
     /// Clients of some of them speak TLS.
-    pub fn speaks_tls(mut self, config: &Config, board: Scoreboard) -> Gate {
+    pub fn speaks_tls(mut self, config: &Config) -> Gate {
         for (index, listener) in self.listeners.iter_mut().enumerate() {
             listener.is_tls = config.is_tls_at(index as u16);
         }
-        self.handshakes = Handshakes::new(config, board);
         self
     }
 
@@ -137,29 +120,6 @@ impl Gate {
         let Some(pages) = self.pages.as_ref().filter(|_| self.open && self.entrance.is_direct()) else { return false };
         let (sum, workers) = pages.serving(Word::Connections);
         connections * workers > sum
-    }
-
-    /// A request of a connection waits for something. It may be over before the next connection comes.
-    pub fn note_newcomer(&mut self, now: u64) {
-        if self.newcomer == 0 {
-            self.newcomer = now;
-        }
-    }
-
-    /// Whether one was noted that is older than a short request is.
-    #[inline]
-    pub fn take_newcomer(&mut self, now: impl FnOnce() -> u64) -> bool {
-        let is_old = self.newcomer != 0 && now() >= self.newcomer + config::TICK;
-        if is_old {
-            self.newcomer = 0;
-        }
-        is_old
-    }
-
-    /// A connection is kept: the next one is another's, if one was noted.
-    #[inline]
-    pub fn forget_newcomer(&mut self) -> bool {
-        std::mem::take(&mut self.newcomer) != 0
     }
 
     /// Shuts the doors with TLS, or lets the gate decide about them again; whether that changes anything. To be followed by `watch`.
@@ -259,18 +219,6 @@ mod tests {
         assert!(gate.set(false) && !gate.has_round());
         gate.begin_round(3, 2);
         assert_eq!(gate.next_in_round(), None, "it is shut");
-    }
-
-    #[test]
-    fn a_newcomer_counts_when_it_has_stayed_or_is_kept() {
-        let mut gate = gate();
-        assert!(!gate.take_newcomer(|| u64::MAX) && !gate.forget_newcomer());
-        gate.note_newcomer(1_000);
-        gate.note_newcomer(2_000);
-        assert!(!gate.take_newcomer(|| 1_000 + config::TICK - 1));
-        assert!(gate.take_newcomer(|| 1_000 + config::TICK) && !gate.take_newcomer(|| u64::MAX));
-        gate.note_newcomer(3_000);
-        assert!(gate.forget_newcomer() && !gate.forget_newcomer());
     }
 
     #[test]

@@ -1,30 +1,13 @@
-//! Connections that go to a sibling with their waiting request, and those that come from one.
+//! Requests that go to a sibling, with their connections, and those that come from one.
 use super::Reactor;
-use super::bodies::no_memory;
-use super::conn::{Conn, Origin};
-use super::edges::Edges;
-use super::enqueue::has_left;
-use super::listener::Listener;
-use super::phase::Change;
-use super::stage::Stage;
-use super::wire::{Protocol, Reading, Wire};
-use crate::config::{Failpoint, READ_BURST};
-use crate::exchange::body::{Body, NoMemory, Spool};
+use super::connections::has_left;
+use crate::config::Failpoint;
 use crate::exchange::id::RequestId;
-use crate::one_queue::message::{Age, HEADER, HandOverMessage, INLINE, MESSAGE, Parts};
+use crate::one_queue::message::{HEADER, HandOverMessage, MESSAGE};
 use crate::scoreboard::Word;
-use crate::stream::Stream;
 use crate::sys::channel::Channel;
-use crate::sys::poll::Token;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::MemfdFlags;
-use rustix::io::{self, IoSlice};
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::sync::Arc;
-use tricorn_proto::http1::Step;
-use tricorn_proto::message::{Refusal, RefusalKind};
-use tricorn_proto::peer::proxy_protocol::{self, Accepts, Announced, Opening};
+use rustix::fd::AsFd;
+use rustix::io;
 
 /// What came of an attempt to hand a request over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,127 +33,55 @@ pub enum Front {
 impl Reactor {
     /// Sends the request that would be served next, with its connection, into the channel.
     pub fn hand_over(&mut self, channel: &Channel, most_hops: u64, sent: impl FnOnce()) -> Handed {
-        let mut next = self.admission.in_service_order(self.work.looked_at());
-        let Some(id) = next.find(|id| self.may_move(*id, most_hops)) else { return Handed::Nothing };
-        drop(next);
+        let next = self.dispatch.find(|id| self.connections.may_move(id, most_hops));
+        let Some(id) = next else { return Handed::Nothing };
         self.fail_here(Failpoint::BeforeSend);
-        if self.post(id, channel).is_err() {
+        if self.connections.post(id, channel, self.accepting.listeners()).is_err() {
             return Handed::Full;
         }
         sent();
         self.fail_here(Failpoint::AfterSend);
-        self.admission.remove(id);
-        self.forget(id.connection());
+        self.dispatch.remove(id);
+        self.connections.forget(id.connection());
         // In this order a reader sees too few requests for a moment, but none twice.
-        self.publish_queue();
+        self.dispatch.publish();
         self.board.add(Word::HandedOver, 1);
         Handed::Over
     }
 
-    /// A session of TLS is this process's alone. Trailers are kept in no form that could be sent, the reader of a body that still comes neither, and a request that was passed from hand to hand stays.
-    fn may_move(&self, id: RequestId, most_hops: u64) -> bool {
-        if self.conns.get(id.connection()).is_none_or(|conn| conn.stage == Stage::Secured) {
-            return false;
-        }
-        self.conns.request(id).is_some_and(|request| {
-            request.head.trailers.is_empty() && !request.partial && u64::from(request.hops) < most_hops
-        })
-    }
-
-    fn post(&self, id: RequestId, channel: &Channel) -> io::Result<()> {
-        match self.post_as(id, channel, false) {
-            // The channel's buffer is smaller than the message, however empty it is.
-            Err(io::Errno::MSGSIZE) => self.post_as(id, channel, true),
-            result => result,
-        }
-    }
-
-    /// `apart`: with its payload in a file, whatever its size.
-    fn post_as(&self, id: RequestId, channel: &Channel, apart: bool) -> io::Result<()> {
-        let conn = self.conns.get(id.connection()).ok_or(io::Errno::BADF)?;
-        // The connection goes with its request: it has no other.
-        let Wire::Http1(http1) = &conn.wire;
-        let request = http1.request(id).ok_or(io::Errno::BADF)?;
-        let stream = conn.stream().ok_or(io::Errno::BADF)?;
-        let head = request.head_as_it_came();
-        let (body, file) = match &request.body {
-            Body::Empty => (b"".as_slice(), None),
-            Body::Memory(bytes) => (bytes.as_slice(), None),
-            Body::Foreign(buffer) => (buffer.filled(), None),
-            Body::Spooled(spool) => (b"".as_slice(), Some(spool)),
-        };
-        let next = request.unread();
-        let announced = request.announced().map_or(b"".as_slice(), |announced| &announced.bytes);
-        let apart = apart || announced.len() + head.len() + body.len() + next.len() > INLINE;
-        let header = HandOverMessage {
-            peer: conn.origin.peer,
-            listener: self.gate.listener(conn.origin.listener).and_then(|listener| listener.address),
-            hops: request.hops,
-            age: Age { number: id.stream(), last_from: http1.last_from() },
-            readable: conn.edges.is_readable(),
-            hangup: conn.edges.is_hangup(),
-            apart,
-            spooled: file.map(|_| request.body.len()),
-            first_byte: request.times.first_byte,
-            head_complete: request.times.head_complete,
-            complete: request.times.complete,
-            waits_since: request.times.waits_since,
-            parts: Parts {
-                announced: announced.len() as u16, // no header is longer (`proxy_protocol`)
-                head: head.len() as u64,
-                body: body.len() as u64,
-                next: next.len() as u64,
-            },
-        }
-        .encode();
-        let payload = if apart { Some(in_memory_file(&[announced, head, body, next])?) } else { None };
-        let mut descriptors: Vec<BorrowedFd<'_>> = vec![stream.socket()];
-        descriptors.extend(payload.as_ref().map(AsFd::as_fd));
-        if let Some(spool) = file {
-            descriptors.push(spool.file().ok_or(io::Errno::BADF)?.as_fd());
-        }
-        let parts = [header.as_slice(), announced, head, body, next].map(IoSlice::new);
-        channel.post(if apart { &parts[..1] } else { &parts }, &descriptors)
-    }
-
-    /// The connection is another worker's now: nothing of it stays here.
-    fn forget(&mut self, token: Token) {
-        self.conns.unwatch(token, None);
-        self.close(token);
-    }
-
     /// Takes the first message of the channel; `None`: there is none. `taken` is called once there was one.
     pub fn take_over(&mut self, channel: &Channel, taken: impl Fn()) -> Option<RequestId> {
-        if self.is_crowded() && !(channel.holds_any() && self.has_room()) {
+        if self.connections.is_crowded() && !(channel.holds_any() && self.has_room()) {
             return None;
         }
         loop {
             self.fail_here(Failpoint::BeforeTake);
-            let mut message = self.buffers.take_scratch(MESSAGE);
+            let mut message = self.connections.take_scratch(MESSAGE);
             let descriptors = channel.take(&mut message);
             let id = match descriptors {
                 Ok(None) => {
-                    self.buffers.give_scratch(message);
+                    self.connections.give_scratch(message);
                     return None;
                 }
                 Ok(Some(descriptors)) if descriptors.is_empty() => None, // a nudge
                 Ok(Some(descriptors)) => {
                     taken();
                     self.fail_here(Failpoint::AfterTake);
-                    self.unpack(&message, descriptors)
+                    self.connections.unpack(&message, descriptors, self.accepting.listeners())
                 }
                 Err(io::Errno::MFILE) => {
-                    self.buffers.give_scratch(message);
+                    self.connections.give_scratch(message);
                     self.out_of_descriptors();
                     return None;
                 }
                 Err(error) => {
-                    self.buffers.give_scratch(message);
-                    self.notice(true, || format!("tricorn: cannot receive a connection from another worker: {error}"));
+                    self.connections.give_scratch(message);
+                    self.connections
+                        .notice(true, || format!("tricorn: cannot receive a connection from another worker: {error}"));
                     return None;
                 }
             };
-            self.buffers.give_scratch(message);
+            self.connections.give_scratch(message);
             if id.is_some() {
                 self.fail_here(Failpoint::BeforeStart);
                 return id;
@@ -194,211 +105,10 @@ impl Reactor {
         }
     }
 
-    /// A connection out of a message, with a complete request.
-    fn unpack(&mut self, message: &[u8], descriptors: Vec<OwnedFd>) -> Option<RequestId> {
-        let mut descriptors = descriptors.into_iter();
-        let socket = descriptors.next()?;
-        let Some((handed, payload, spool)) = open(message, descriptors, &self.most_of_message()) else {
-            self.notice(true, || "tricorn: closed a connection from another worker: unreadable message".into());
-            return None;
-        };
-        let listeners = self.gate.listeners();
-        let listener = listeners.iter().position(|listener| listener.address == handed.listener).unwrap_or(0);
-        // The message names the listener: its protocol is the same here.
-        let protocol = listeners.get(listener).map_or_else(Protocol::default, Listener::protocol);
-        let trusted = self.config.policy.trust.allows(handed.peer.ip());
-        let origin = Origin { peer: handed.peer, listener: listener as u16, trusted };
-        let mut conn = Conn::new(Stream::new(socket), origin, Wire::new(protocol));
-        conn.edges = Edges::known(handed.readable, handed.hangup);
-        conn.phase.enter(Change::TakenOver);
-        let Wire::Http1(http1) = &mut conn.wire;
-        http1.goes_on_at(handed.age.number, handed.age.last_from);
-        let mut reading = http1.begin_reading(|| self.buffers.take());
-        let (announced, payload) = payload.split_at_checked(handed.parts.announced.into()).unwrap_or_default();
-        if let Ok(Opening::Header(announced, _)) = proxy_protocol::open(announced, Accepts::Both) {
-            conn.announced = Some(Arc::from(announced));
-        }
-        let announced = conn.announced.clone();
-        let refusal = self.fill_in(&mut reading, trusted, announced, &handed, payload, spool).err();
-        let token = self.conns.insert(conn);
-        let Wire::Http1(http1) = &self.conns.get(token)?.wire;
-        let id = http1.current(token);
-        self.board.add(Word::TakenOver, 1);
-        self.board.set(Word::Connections, self.connections() as u64);
-        if let Some(refusal) = refusal {
-            self.refuse(id, &refusal);
-            return None;
-        }
-        Some(id)
-    }
-
-    /// What a worker can have read of one request by the limits of this one. Those of another generation may be larger.
-    fn most_of_message(&self) -> Most {
-        let config = &self.config;
-        let read = config.head_buffer_total.saturating_add(config.body_buffer_total).saturating_add(2 * READ_BURST);
-        let spooled = if config.body_disk_total == 0 { u64::MAX } else { config.body_disk_total };
-        Most { payload: read.max(LEAST_LIMIT), spooled }
-    }
-
-    /// The head is read again, by this worker's rules; the body and what follows are as they were read.
-    fn fill_in(
-        &mut self,
-        reading: &mut Reading<'_>,
-        trusted: bool,
-        announced: Option<Arc<Announced>>,
-        handed: &HandOverMessage,
-        payload: &[u8],
-        spool: Option<Spool>,
-    ) -> Result<(), Box<Refusal>> {
-        let (head, rest) = payload.split_at_checked(handed.parts.head as usize).unwrap_or_default();
-        let (body, next) = rest.split_at_checked(handed.parts.body as usize).unwrap_or_default();
-        let request = &mut *reading.request;
-        request.input.extend_from_slice(head);
-        request.times.first_byte = handed.first_byte;
-        request.times.head_complete = handed.head_complete;
-        request.times.complete = handed.complete;
-        request.times.waits_since = handed.waits_since;
-        request.hops = handed.hops.saturating_add(1);
-        let (_, step) = reading.advance(&self.config.policy, trusted)?;
-        if step != Step::Head || reading.request.start != head.len() {
-            return Err(Box::new(Refusal::new(RefusalKind::InternalError, "in a request that was handed over")));
-        }
-        reading.took_body();
-        let request = &mut *reading.request;
-        request.head_end = head.len();
-        request.note_announced(announced.as_ref());
-        if let Some(proxy) = &self.config.policy.proxy {
-            request.believe(proxy, trusted)?;
-        }
-        request.input.extend_from_slice(next);
-        if let Some(spool) = spool {
-            request.body = Body::Spooled(spool);
-            self.bodies.adopt(request);
-        } else if !body.is_empty() {
-            let mut bytes = Vec::new();
-            bytes.try_reserve_exact(body.len()).map_err(|_| no_memory(NoMemory))?;
-            bytes.extend_from_slice(body);
-            request.body = Body::Memory(bytes);
-            self.bodies.adopt(request);
-        }
-        Ok(())
-    }
-
     #[inline]
     fn fail_here(&self, here: Failpoint) {
         if self.config.fault == Some(here) {
             let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
         }
-    }
-}
-
-/// The most that a message may bring, whatever it says of itself.
-struct Most {
-    payload: usize,
-    /// Bytes of a body in a file.
-    spooled: u64,
-}
-
-/// Bytes that a payload may always have: a worker of another generation may have larger limits.
-const LEAST_LIMIT: usize = 64 << 20;
-
-/// Header, payload and body file of a message; `None` if they do not fit together, or are larger than `most`.
-fn open(
-    message: &[u8],
-    mut descriptors: impl Iterator<Item = OwnedFd>,
-    most: &Most,
-) -> Option<(HandOverMessage, Vec<u8>, Option<Spool>)> {
-    let handed = HandOverMessage::decode(message)?;
-    let length = handed.payload().filter(|length| *length <= most.payload)?;
-    let payload = if handed.apart {
-        let file = file_of(descriptors.next()?, length as u64)?;
-        let mut payload = Vec::new();
-        payload.try_reserve_exact(length).ok()?;
-        payload.resize(length, 0);
-        file.read_exact_at(&mut payload, 0).ok()?;
-        payload
-    } else {
-        message.get(HEADER..)?.get(..length)?.to_vec()
-    };
-    let spool = match handed.spooled {
-        Some(length) if length > most.spooled => return None,
-        Some(length) => Some(Spool::adopt(file_of(descriptors.next()?, length)?, length)),
-        None => None,
-    };
-    Some((handed, payload, spool))
-}
-
-/// A regular file that has so many bytes.
-fn file_of(descriptor: OwnedFd, length: u64) -> Option<File> {
-    let file = File::from(descriptor);
-    let found = file.metadata().ok()?;
-    (found.is_file() && found.len() >= length).then_some(file)
-}
-
-/// More than a message takes, in a file that is nowhere.
-fn in_memory_file(parts: &[&[u8]]) -> io::Result<OwnedFd> {
-    let file = rustix::fs::memfd_create("tricorn-hand-over", MemfdFlags::CLOEXEC)?;
-    let mut at = 0;
-    for part in parts {
-        let mut rest = *part;
-        while !rest.is_empty() {
-            let count = io::retry_on_intr(|| io::pwrite(&file, rest, at))?;
-            (rest, at) = (rest.get(count..).unwrap_or_default(), at + count as u64);
-        }
-    }
-    Ok(file)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::peer::Peer;
-
-    const MOST: Most = Most { payload: 1 << 20, spooled: 1 << 20 };
-
-    fn message(body: u64, apart: bool, spooled: Option<u64>) -> [u8; HEADER] {
-        HandOverMessage {
-            peer: Peer::Unix,
-            listener: None,
-            hops: 0,
-            age: Age { number: 1, last_from: 0 },
-            readable: true,
-            hangup: false,
-            apart,
-            spooled,
-            first_byte: 1,
-            head_complete: 2,
-            complete: 3,
-            waits_since: 4,
-            parts: Parts { announced: 0, head: 0, body, next: 0 },
-        }
-        .encode()
-    }
-
-    fn sparse(length: u64) -> OwnedFd {
-        let file = rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).expect("a file");
-        rustix::fs::ftruncate(&file, length).expect("a length");
-        file
-    }
-
-    fn opens(message: &[u8], descriptors: Vec<OwnedFd>) -> bool {
-        open(message, descriptors.into_iter(), &MOST).is_some()
-    }
-
-    #[test]
-    fn a_message_brings_what_it_announces_and_no_more_than_a_request_may_have() {
-        assert!(opens(&message(1 << 20, true, None), vec![sparse(1 << 20)]));
-        assert!(opens(&message(0, false, Some(1 << 20)), vec![sparse(1 << 20)]));
-        // The file of memory has fewer bytes, too many, or is none.
-        assert!(!opens(&message(1 << 20, true, None), vec![sparse((1 << 20) - 1)]));
-        assert!(!opens(&message((1 << 20) + 1, true, None), vec![sparse(1 << 40)]));
-        assert!(!opens(&message(u64::MAX, true, None), vec![sparse(1 << 40)]));
-        assert!(!opens(&message(8, true, None), vec![rustix::pipe::pipe().expect("a pipe").0]));
-        assert!(!opens(&message(8, true, None), Vec::new()));
-        assert!(!opens(&message(8, false, None), Vec::new()));
-        // The file of a body does.
-        assert!(!opens(&message(0, false, Some(1 << 20)), vec![sparse((1 << 20) - 1)]));
-        assert!(!opens(&message(0, false, Some((1 << 20) + 1)), vec![sparse(1 << 40)]));
-        assert!(!opens(&message(0, false, Some(8)), vec![rustix::pipe::pipe().expect("a pipe").0]));
     }
 }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! One job is out at a time, and requests that are ready come before the next one: a flood of handshakes takes the time that is left, and
-//! slows new connections only. What is done with a job that is back: `shake.rs`.
+//! slows new connections only. What is done with a job that is back: `connections/handshake.rs`.
 use crate::clock;
 use crate::config::Config;
 use crate::exchange::output::Output;
@@ -66,8 +66,6 @@ pub(super) struct Handshakes {
     out: Option<RawFd>,
     /// Nanoseconds that the longest job took, of the last ones.
     longest: u64,
-    /// Until when no session is looked for that could give back memory, since none could.
-    searched_until: u64,
 }
 
 impl Handshakes {
@@ -152,27 +150,6 @@ impl Handshakes {
     /// Whether the next one is likely to be done within so many nanoseconds.
     pub fn are_short(&self, most: u64) -> bool {
         self.longest <= most
-    }
-
-    /// Whether all sessions hold more than they may.
-    #[inline]
-    pub fn hold_too_much(&self) -> bool {
-        self.sessions.as_ref().is_some_and(|sessions| sessions.memory.is_over())
-    }
-
-    /// Whether they have given back enough.
-    pub fn are_relieved(&self) -> bool {
-        self.sessions.as_ref().is_none_or(|sessions| sessions.memory.is_relieved())
-    }
-
-    /// Whether it is time to look for sessions that can be closed.
-    pub fn may_search(&self, now: u64) -> bool {
-        now >= self.searched_until
-    }
-
-    /// There was none.
-    pub fn search_again(&mut self, at: u64) {
-        self.searched_until = at;
     }
 
     /// The socket that is out.

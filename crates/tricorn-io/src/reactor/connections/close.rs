@@ -1,0 +1,52 @@
+//! The end of a connection, and of what requests have.
+use super::Connections;
+use super::conn::Conn;
+use super::phase::Phase;
+use crate::scoreboard::Word;
+use crate::sys::poll::Token;
+
+impl Connections {
+    /// Ends a connection whose client has all that it was to have.
+    pub(super) fn close_gracefully(&mut self, token: Token) {
+        if let Some(stream) = self.conns.get(token).and_then(|conn| conn.stream()) {
+            stream.farewell();
+        }
+        self.close(token);
+    }
+
+    /// Ends a connection on which nothing is asked.
+    pub(super) fn end_idle(&mut self, token: Token) {
+        self.board.add(Word::IdleCloses, 1);
+        self.close_gracefully(token);
+    }
+
+    /// Ends a connection. What Python owns goes to the chores: this may be the monitor's thread.
+    pub fn close(&mut self, token: Token) {
+        let Some(conn) = self.conns.remove(token) else { return };
+        let Conn { output, mut phase, mut wire, attachment, .. } = conn;
+        if let Some(output) = output {
+            // The sender keeps the socket until it is done.
+            self.extra.opened(matches!(phase.get(), Phase::Flushing(_)) && output.is_lent());
+            self.chores.end(output);
+        }
+        if matches!(phase.get(), Phase::Shaking) {
+            self.updates.handshake_is_over(token);
+        }
+        for request in wire.end() {
+            self.recycle(request);
+        }
+        match phase.get_mut() {
+            Phase::Flushing(outgoing) => self.extra.closed(outgoing.release_file()),
+            Phase::Bridged(bridge) => {
+                if bridge.part() {
+                    self.extra.bridge_ends();
+                }
+                bridge.clear(&mut self.chores.spent);
+            }
+            _ => {}
+        }
+        self.chores.attachments.extend(attachment);
+        self.board.set(Word::Connections, self.len() as u64);
+        self.updates.descriptor_is_free();
+    }
+}

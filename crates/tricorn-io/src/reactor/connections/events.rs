@@ -1,0 +1,88 @@
+//! Events of connections, and connections whose turn it is: what each phase makes of them.
+use super::Connections;
+use super::outcome::Outcome;
+use super::phase::Phase;
+use crate::clock;
+use crate::exchange::id::RequestId;
+use crate::reactor::wire::Wire;
+use crate::stream::Stream;
+use crate::sys::poll::{Event, Token};
+
+impl Connections {
+    pub fn on_event(&mut self, event: Event) -> Option<Outcome> {
+        let conn = self.conns.get_mut(event.token)?;
+        let half = conn.edges.came(event);
+        match conn.phase.get() {
+            // The turn's bytes are used up. A head is read all the same: it is short.
+            Phase::Body | Phase::Flushing(_) | Phase::Bridged(_) if self.work.is_turn_over() && !event.error => {
+                self.later(event.token);
+                None
+            }
+            Phase::Idle | Phase::Head | Phase::Body if event.readable || event.hangup || event.error => {
+                self.read(event.token)
+            }
+            Phase::Flushing(_) => {
+                self.flush(event.token, event.error, clock::now());
+                None
+            }
+            Phase::Bridged(_) => {
+                self.carry(event.token);
+                None
+            }
+            Phase::Lingering => {
+                self.discard(event.token);
+                None
+            }
+            Phase::Queued => {
+                let Wire::Http1(http1) = &conn.wire;
+                let id = http1.current(event.token);
+                return self.client_acted(id, half);
+            }
+            Phase::Busy(_) => self.busy_event(event).map(Outcome::Ready),
+            Phase::Shaking => self.handshake_event(event),
+            Phase::Idle | Phase::Head | Phase::Body | Phase::Storing => None,
+        }
+    }
+
+    pub fn look_again(&mut self, token: Token) -> Option<Outcome> {
+        let conn = self.conns.get_mut(token)?;
+        conn.edges.unlist();
+        match conn.phase.get() {
+            Phase::Idle | Phase::Shaking | Phase::Head | Phase::Body => self.read(token),
+            Phase::Lingering => {
+                self.discard(token);
+                None
+            }
+            Phase::Flushing(_) => {
+                self.flush(token, false, clock::now());
+                None
+            }
+            Phase::Bridged(_) => {
+                self.carry(token);
+                None
+            }
+            Phase::Busy(_) => self.may_be_readable(token).map(Outcome::Ready),
+            Phase::Queued | Phase::Storing => None,
+        }
+    }
+
+    /// The client of a waiting request did something; `half`: it had closed its sending side before.
+    fn client_acted(&self, id: RequestId, half: bool) -> Option<Outcome> {
+        let has_left = self.conns.get(id.connection())?.client_has_left(id, half, clock::now());
+        has_left.then_some(Outcome::LeftQueue(id))
+    }
+
+    /// Something happened to a connection whose handshake is under way.
+    fn handshake_event(&mut self, event: Event) -> Option<Outcome> {
+        let conn = self.conns.get_mut(event.token)?;
+        // Room for output matters only if there is some.
+        if !(event.readable || event.hangup || event.error) {
+            let owes = conn.stream().is_none_or(Stream::owes);
+            if !owes {
+                return None;
+            }
+            conn.edges.may_be_readable();
+        }
+        self.read(event.token)
+    }
+}

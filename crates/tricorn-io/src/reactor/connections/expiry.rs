@@ -1,0 +1,131 @@
+//! What becomes of a connection whose deadline has passed: there is one, and the phase gives its meaning.
+use super::Connections;
+use super::phase::Phase;
+use super::timeouts::BodyVerdict;
+use crate::clock::SECOND;
+use crate::config;
+use crate::exchange::id::RequestId;
+use crate::exchange::incoming::late_body;
+use crate::exchange::link::Loss;
+use crate::reactor::wire::Wire;
+use crate::scoreboard::Word;
+use crate::sys::poll::Token;
+use crate::tls::{Failure, Reason};
+use tricorn_proto::message::{Refusal, RefusalKind};
+
+impl Connections {
+    /// Acts on deadlines that have passed: as many as the baton may be held for. The rest is due at once. `remind` gets
+    /// requests under way whose exchanges are to be told.
+    pub fn expire(&mut self, now: u64, mut remind: impl FnMut(RequestId)) {
+        self.deadlines.advance(now);
+        for _ in 0..config::SWEEP {
+            if self.work.is_hold_over() {
+                return;
+            }
+            let Some((tick, token)) = self.deadlines.next_fired() else { return };
+            let Some(conn) = self.conns.get_mut(token) else { continue };
+            if self.deadlines.is_due(token, &mut conn.phase, tick) {
+                self.work.takes_step();
+                if let Some(id) = self.expired(token, now) {
+                    remind(id);
+                }
+            }
+        }
+    }
+
+    /// The worker leaves: connections that are idle have less time from now on, or none.
+    pub fn hurry_idle(&mut self, now: u64) {
+        let last = self.deadlines.timeouts().last_of_idle(now);
+        let ends_idle = self.deadlines.timeouts().ends_idle();
+        for position in self.deadlines.take_unhurried(self.conns.positions()) {
+            if self.work.is_hold_over() {
+                self.deadlines.leave_unhurried(position);
+                return;
+            }
+            let Some((token, conn)) = self.conns.at(position) else { continue };
+            match conn.phase.get() {
+                Phase::Idle if ends_idle && conn.is_done_with() => {
+                    self.work.takes_step();
+                    self.end_idle(token);
+                }
+                Phase::Idle | Phase::Shaking => {
+                    self.set_deadline(token, last);
+                }
+                Phase::Bridged(bridge) if bridge.is_over() => {
+                    self.set_deadline(token, now + config::LINGER);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether clients that were idle when the worker began to leave are gone, but for newcomers; goes on with it.
+    pub fn has_parted(&mut self, now: u64) -> bool {
+        self.hurry_idle(now);
+        self.deadlines.has_hurried()
+    }
+
+    fn expired(&mut self, token: Token, now: u64) -> Option<RequestId> {
+        let conn = self.conns.get_mut(token)?;
+        let Wire::Http1(http1) = &conn.wire;
+        let (current, begun) = (http1.current(token), http1.begun(token));
+        match conn.phase.get() {
+            // The process was paused, or the deadline is a moment earlier than the turn of what has come: it is not idle.
+            Phase::Idle if conn.stream().is_some_and(|stream| stream.unread() > 0) => {
+                self.set_deadline(token, now + SECOND);
+            }
+            Phase::Idle => self.end_idle(token),
+            Phase::Shaking => self.handshake_failed(token, &Failure::new(Reason::Timeout, "it took too long")),
+            Phase::Head => {
+                self.board.add(Word::HeadTimeouts, 1);
+                let seconds = self.config.header_timeout / SECOND;
+                let detail = format!(" ({seconds} s)");
+                self.refuse(current, &Refusal::new(RefusalKind::HeadTimeout, detail));
+            }
+            Phase::Body | Phase::Storing => self.body_expired(current, now),
+            Phase::Flushing(_) => self.flush_expired(token, now),
+            Phase::Lingering => self.close(token),
+            Phase::Busy(_) => return self.remind(begun),
+            Phase::Bridged(_) => self.bridge_expired(token),
+            Phase::Queued => {}
+        }
+        None
+    }
+
+    fn body_expired(&mut self, id: RequestId, now: u64) {
+        let Some(conn) = self.conns.get_mut(id.connection()) else { return };
+        let (Some(request), Some(stream)) = (conn.wire.request(id), conn.stream()) else { return };
+        let has_unread = || stream.is_readable();
+        match self.deadlines.timeouts().judge_body(request, now, has_unread) {
+            BodyVerdict::Until(until) => self.set_deadline(id.connection(), until),
+            BodyVerdict::DiskHangs => {
+                let detail = format!(": the disk has taken nothing for {} s", self.config.body_timeout / SECOND);
+                self.refuse(id, &Refusal::new(RefusalKind::SpoolFailed, detail));
+            }
+            BodyVerdict::Late { is_slow } => {
+                self.board.add(Word::BodyTimeouts, 1);
+                let refusal = late_body(request.body.len(), is_slow, &self.config);
+                self.refuse(id, &refusal);
+            }
+        }
+    }
+
+    fn flush_expired(&mut self, token: Token, now: u64) {
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        let (Some(outgoing), Some(output)) = (conn.phase.get_mut().outgoing(), &conn.output) else { return };
+        if output.is_lent() {
+            // The thread that sends files waits for no client: the time is the disk's.
+            let until = now.saturating_add(self.config.write_timeout);
+            self.set_deadline(token, until);
+            return;
+        }
+        let acknowledged = output.acknowledged();
+        match self.deadlines.timeouts().judge_reply(outgoing, acknowledged, now) {
+            Some(until) => self.set_deadline(token, until),
+            None => {
+                self.count_loss(Loss::TimedOut);
+                self.close(token);
+            }
+        }
+    }
+}

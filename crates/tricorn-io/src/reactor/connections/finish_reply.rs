@@ -1,0 +1,46 @@
+//! A reply is with the kernel: the next request, or the end.
+use super::Connections;
+use crate::reactor::outgoing::Then;
+use crate::reactor::wire::Wire;
+use crate::sys::poll::Token;
+
+impl Connections {
+    /// All of a response is with the kernel.
+    pub(super) fn go_on(&mut self, token: Token, then: Then, now: u64) {
+        match then {
+            Then::Next => self.finish_reply(token, true, now),
+            Then::End => self.finish_reply(token, false, now),
+            Then::Linger => self.linger(token),
+        }
+    }
+
+    /// `now`: the time, or that of a moment ago.
+    #[inline]
+    pub(super) fn finish_reply(&mut self, token: Token, reuse: bool, now: u64) {
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        if !reuse {
+            if conn.has_unread_input() {
+                self.linger(token);
+            } else {
+                self.close_gracefully(token);
+            }
+            return;
+        }
+        conn.served = true;
+        let Wire::Http1(http1) = &mut conn.wire;
+        http1.next_request();
+        if self.deadlines.timeouts().ends_idle() && conn.is_done_with() {
+            self.end_idle(token);
+            return;
+        }
+        let Wire::Http1(http1) = &mut conn.wire;
+        self.deadlines.keep(token, &mut conn.phase, http1.last_from(), now);
+        if conn.edges.is_readable() || conn.wire.holds_input() {
+            self.later(token);
+        } else if !conn.edges.is_registered() {
+            self.register(token);
+        } else {
+            self.updates.connection_is_kept();
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Steps through the bytes that have come: to a complete request, or to what stands before it.
+use super::Connections;
+use super::begin_body::{begin_body, invite, keep};
+use super::conn::Conn;
+use super::deadlines::TimedPhase;
+use super::handshake::{Meeting, is_handshake};
+use super::opening::{Opened, open};
+use super::phase::Change;
+use super::stage::Stage;
+use crate::clock;
+use crate::config::Config;
+use crate::exchange::body::Body;
+use crate::exchange::buffers::{INPUT, Request};
+use crate::exchange::id::RequestId;
+use crate::exchange::output::Output;
+use crate::reactor::wire::Wire;
+use crate::sys::poll::Token;
+use tricorn_proto::http1::Step;
+use tricorn_proto::message::{Framing, Refusal};
+
+/// What looking at the bytes at hand came to.
+pub(super) enum Look {
+    NeedMore,
+    Complete(RequestId),
+    /// The request is complete but for bytes that are not on disk yet.
+    Unwritten(RequestId),
+    Refused(RequestId, Box<Refusal>),
+    /// Something about TLS.
+    Meeting(Meeting),
+}
+
+impl Connections {
+    /// Steps through the bytes at hand. `now` is the time they came, 0 for bytes that came earlier.
+    pub(super) fn look(&mut self, token: Token, now: u64) -> Option<Look> {
+        let conn = self.conns.get_mut(token)?;
+        if let Some(found) = pass_opening(conn, token, &self.config, now) {
+            return Some(found);
+        }
+        let Wire::Http1(http1) = &mut conn.wire;
+        let id = http1.current(token);
+        let Some(mut reading) = http1.reading() else { return Some(Look::NeedMore) };
+        reading.came(now);
+        loop {
+            if reading.request.unread().is_empty() && !conn.phase.get().is_body() {
+                return Some(Look::NeedMore);
+            }
+            let (from, step) = match reading.advance(&self.config.policy, conn.origin.trusted) {
+                Ok(advanced) => advanced,
+                Err(refusal) => {
+                    let is_head = !conn.phase.get().is_body();
+                    return Some(wrong(conn.stage, is_head.then_some(reading.request), id, refusal));
+                }
+            };
+            let request = &mut *reading.request;
+            match step {
+                Step::NeedMore => {
+                    compact(request);
+                    if self.config.streaming && conn.phase.get().is_body() {
+                        request.partial = true;
+                        return Some(complete(request, &mut conn.phase, now, id));
+                    }
+                    return Some(Look::NeedMore);
+                }
+                Step::Head => {
+                    request.head_at = from;
+                    request.head_end = request.start;
+                    self.buffers.head_is_complete(request);
+                    request.note_announced(conn.announced.as_ref());
+                    if conn.stage != Stage::Plain && conn.stage.is_misplaced(request) {
+                        return Some(Look::Meeting(Meeting::Misplaced(id)));
+                    }
+                    if let Err(refusal) = self.log.believe(request, conn.origin, self.board, &mut self.chores) {
+                        return Some(Look::Refused(id, refusal));
+                    }
+                    request.times.head_complete = if now == 0 { clock::now() } else { now };
+                    conn.phase.enter(Change::Head);
+                    if request.head.framing != Framing::None {
+                        if let Err(refusal) = begin_body(request, &self.config, &self.bodies, self.work.runner()) {
+                            return Some(Look::Refused(id, refusal));
+                        }
+                        invite(conn.output.as_ref().map(Output::stream), request, &self.config, self.board);
+                    }
+                }
+                Step::Body(range) => {
+                    let piece = from + range.start..from + range.end;
+                    if let Err(refusal) = keep(request, piece, &self.config, &mut self.bodies) {
+                        return Some(Look::Refused(id, refusal));
+                    }
+                }
+                Step::End => {
+                    if matches!(&request.body, Body::Spooled(spool) if spool.is_unwritten()) {
+                        conn.phase.enter(Change::Unwritten);
+                        return Some(Look::Unwritten(id));
+                    }
+                    return Some(complete(request, &mut conn.phase, now, id));
+                }
+            }
+        }
+    }
+}
+
+/// What stands before the first request, if it is not passed yet.
+fn pass_opening(conn: &mut Conn, token: Token, config: &Config, now: u64) -> Option<Look> {
+    if conn.stage.is_before_requests() { look_for_opening(conn, token, config, now) } else { None }
+}
+
+/// What the application will see of the request is there.
+fn complete(request: &mut Request, phase: &mut TimedPhase, now: u64, id: RequestId) -> Look {
+    request.times.complete = if now == 0 { clock::now() } else { now };
+    phase.enter(Change::Complete);
+    Look::Complete(id)
+}
+
+/// Looks for what a balancer announces before the first request; `None`: that is over.
+#[cold]
+fn look_for_opening(conn: &mut Conn, token: Token, config: &Config, now: u64) -> Option<Look> {
+    if conn.stage == Stage::Shaking {
+        return Some(Look::Meeting(Meeting::Shakes));
+    }
+    let Wire::Http1(http1) = &mut conn.wire;
+    let id = http1.current(token);
+    let Some(mut reading) = http1.reading() else { return Some(Look::NeedMore) };
+    reading.came(now);
+    match open(&mut conn.origin, reading.request, config) {
+        Ok(Opened::NeedMore) => Some(Look::NeedMore),
+        Ok(Opened::Over(announced)) => {
+            (conn.stage, conn.announced) = (Stage::behind_header(conn.origin.listener, config), announced);
+            if conn.stage == Stage::Shaking {
+                conn.edges.may_be_readable(); // what was read behind the header
+                return Some(Look::Meeting(Meeting::Shakes));
+            }
+            None
+        }
+        Err(refusal) if config.is_tls_at(conn.origin.listener) => Some(Look::Meeting(Meeting::Unannounced(refusal))),
+        Err(refusal) => Some(Look::Refused(id, refusal)),
+    }
+}
+
+/// The bytes at hand are not what they should be. `head`: they should be a head.
+#[cold]
+fn wrong(stage: Stage, head: Option<&mut Request>, id: RequestId, refusal: Box<Refusal>) -> Look {
+    let Some(request) = head else { return Look::Refused(id, refusal) };
+    if stage == Stage::Plain && is_handshake(request.unread()) {
+        return Look::Meeting(Meeting::OnPlain(id));
+    }
+    request.head_at = request.start; // for the log: as far as it was read
+    Look::Refused(id, refusal)
+}
+
+/// Forgets bytes that were used up, but not the head.
+fn compact(request: &mut Request) {
+    if request.start > request.head_end && request.start == request.input.len() {
+        request.forget_read();
+    } else if request.start > request.head_end + INPUT {
+        request.input.drain(request.head_end..request.start);
+        request.start = request.head_end;
+    }
+}

@@ -1,0 +1,219 @@
+//! The connections of clients: their table, their deadlines, and the memory and files of what they bring.
+//!
+//! ```text
+//!   events ──┬──▶ read ── look, fill ── begin_body ──▶ store
+//!            │      │                       │
+//!   expiry ──┤      ▼                       ▼
+//!   relay ───┤   shed_heads, shed_sessions, evict
+//!   exchanges┘      ▼
+//!                reject ──▶ respond ──▶ flush ──▶ finish_reply ──▶ linger ──▶ watch ──▶ close ──▶ requests
+//! ```
+//!
+//! Each file calls those below it only (`scripts/check_circles.py`). Nothing here knows a listener, a queue or an app thread: what
+//! concerns those is an [`Outcome`] or one of the [`Updates`], and the reactor acts on it.
+mod adopt;
+mod attend;
+mod attended;
+mod begin_body;
+mod bridge;
+mod buffers;
+mod close;
+mod closing;
+mod conn;
+mod deadlines;
+mod events;
+mod evict;
+mod exchanges;
+mod expiry;
+mod fill;
+mod finish_reply;
+mod flush;
+mod handshake;
+mod head_memory;
+mod held;
+mod lifetime;
+mod linger;
+mod log;
+mod look;
+mod notices;
+mod opening;
+mod outcome;
+mod phase;
+mod proxied;
+mod read;
+mod reject;
+mod relay;
+mod requests;
+mod respond;
+mod session_limit;
+mod shed_heads;
+mod shed_sessions;
+#[cfg(test)]
+mod simulation;
+mod stage;
+mod store;
+mod timeouts;
+mod updates;
+mod watch;
+mod welcome;
+mod work;
+
+pub use attended::{Readiness, SlotReadiness};
+pub(super) use conn::has_left;
+pub(super) use outcome::Outcome;
+pub(super) use reject::{After, Rejection, Unbegun};
+pub(super) use welcome::Newcomer;
+pub use work::Runner;
+
+use crate::clock::{self, WallText};
+use crate::config::Config;
+use crate::logs::Logs;
+use crate::one_queue::siblings::Pages;
+use crate::reactor::bodies::Bodies;
+use crate::reactor::chores::Chores;
+use crate::reactor::extra_descriptors::ExtraDescriptors;
+use crate::reactor::sender::Sender;
+use crate::scoreboard::Scoreboard;
+use crate::sys::poll::{Poller, Token};
+use crate::waiting::sleeper::Sleeper;
+use buffers::Buffers;
+use conn::Conns;
+use deadlines::Deadlines;
+use head_memory::HeadMemory;
+use lifetime::Lifetime;
+use log::Log;
+use rustix::fd::RawFd;
+use session_limit::SessionLimit;
+use std::sync::Arc;
+use timeouts::Timeouts;
+use updates::Updates;
+use work::Work;
+
+pub(super) struct Connections {
+    config: Arc<Config>,
+    board: Scoreboard,
+    conns: Conns,
+    deadlines: Deadlines,
+    buffers: Buffers,
+    bodies: Bodies,
+    extra: ExtraDescriptors,
+    sessions: SessionLimit,
+    work: Work,
+    log: Log,
+    chores: Chores,
+    wall: WallText,
+    updates: Updates,
+}
+
+impl Connections {
+    pub fn new(
+        config: Arc<Config>,
+        board: Scoreboard,
+        poller: Arc<Poller>,
+        sleeper: Arc<Sleeper>,
+        logs: Arc<Logs>,
+    ) -> Connections {
+        let now = clock::now();
+        Connections {
+            board,
+            conns: Conns::new(poller.clone()),
+            deadlines: Deadlines::new(Timeouts::new(&config), Lifetime::new(&config), now, sleeper),
+            buffers: Buffers::new(HeadMemory::new(config.head_buffer_total, board)),
+            bodies: Bodies::new(config.clone(), board, poller.clone()),
+            extra: ExtraDescriptors::new(Sender::new(&config, poller)),
+            sessions: SessionLimit::new(&config, board),
+            work: Work::new(),
+            log: Log::new(config.clone(), logs),
+            chores: Chores::default(),
+            wall: WallText::at(now),
+            updates: Updates::default(),
+            config,
+        }
+    }
+
+    /// There are other workers, with these pages.
+    pub fn join(&mut self, pages: Pages) {
+        self.bodies.join(pages);
+    }
+
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.conns.len()
+    }
+
+    /// The worker is leaving.
+    #[inline]
+    pub fn is_draining(&self) -> bool {
+        self.deadlines.timeouts().is_draining()
+    }
+
+    /// What is to be done before the next look at the events, and how much may be.
+    #[inline]
+    pub fn work(&self) -> &Work {
+        &self.work
+    }
+
+    #[inline]
+    pub fn work_mut(&mut self) -> &mut Work {
+        &mut self.work
+    }
+
+    /// What a thread that holds the GIL is to drop or to log.
+    #[inline]
+    pub fn chores(&self) -> &Chores {
+        &self.chores
+    }
+
+    /// The texts of the clock.
+    #[inline]
+    pub fn wall(&self) -> &WallText {
+        &self.wall
+    }
+
+    #[inline]
+    pub fn wall_mut(&mut self) -> &mut WallText {
+        &mut self.wall
+    }
+
+    /// What concerns those who take new connections, and was not acted on.
+    #[inline]
+    pub fn updates(&mut self) -> &mut Updates {
+        &mut self.updates
+    }
+
+    /// How long the poller may sleep (nanoseconds); `None`: no deadline is near.
+    pub fn until_next_deadline(&self, now: u64) -> Option<u64> {
+        self.deadlines.until_next(now)
+    }
+
+    /// For something else than a connection: the thread that waits for events comes by then.
+    pub fn wake_by(&self, at: u64) {
+        self.deadlines.wake_by(at);
+    }
+
+    /// The numbers of all sockets, those that exchanges and the sender have included.
+    pub fn descriptors(&self) -> impl Iterator<Item = RawFd> {
+        self.conns.descriptors().chain(self.extra.sender.descriptors())
+    }
+
+    /// Descriptors that clients hold beside those of their connections.
+    pub(super) fn descriptors_beside(&self) -> usize {
+        self.extra.count()
+    }
+
+    /// The connection has more to do, and others come first: those that are listed already, or whatever has happened meanwhile.
+    pub fn later(&mut self, token: Token) {
+        if let Some(conn) = self.conns.get_mut(token)
+            && conn.edges.list()
+        {
+            self.work.add_again(token, clock::now());
+        }
+    }
+
+    #[inline]
+    pub(super) fn set_deadline(&mut self, token: Token, at: u64) {
+        if let Some(conn) = self.conns.get_mut(token) {
+            self.deadlines.set(token, &mut conn.phase, at);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The phases of a connection, and the changes that lead from one to another.
+//!
+//! ```text
+//!            Bytes                Head                  Complete
+//!   Idle ───────────▶ Head ───────────────▶ Body ──────────────────▶ Queued ◀── TakenOver ── Idle
+//!    ▲ ▲               │                     │ Unwritten                ▲ │
+//!    │ │               └──────── Head ───────┤                          │ │ Begun
+//!    │ │                   (no body)         └──▶ Storing ── Complete ──┘ ▼
+//!    │ └────────────────────── Kept ───────────────────────────────────  Busy
+//!    │                                                                    │ Left
+//!    └──── Kept ─────────────── Flushing ◀────────────────────────────────┤ Bridged
+//!                                  ▲                                      ▼
+//!                                  └───────────── Left ─────────────── Bridged       (its application has the socket)
+//!
+//!   Idle ── Shakes ──▶ Shaking ── Shaken ──▶ Idle                          (by a door with TLS)
+//!   Idle, Head, Body, Storing, Queued ── Answered ──▶ Flushing
+//!   any ── Shut ──▶ Lingering ──▶ closed
+//! ```
+//!
+//! Rule: no other file decides which phase follows. When a phase ends by itself is said in `timeouts.rs`.
+use super::attended::Attended;
+use super::bridge::Bridge;
+use crate::reactor::outgoing::Outgoing;
+use rustix::fd::RawFd;
+
+#[derive(Debug, Default)]
+pub(super) enum Phase {
+    /// Nothing of a request has come.
+    #[default]
+    Idle,
+    /// A handshake of TLS is under way, or is waited for.
+    Shaking,
+    /// A part of a head has come.
+    Head,
+    /// The head is complete, the body is not.
+    Body,
+    /// The body is complete, and its last bytes are being written to disk.
+    Storing,
+    /// A complete request waits for an app thread.
+    Queued,
+    /// An exchange is under way and owns the socket.
+    Busy(Lent),
+    /// An exchange is under way, its application has taken the socket, and the client speaks TLS.
+    Bridged(Box<Bridge>),
+    /// The application is done; the rest of the reply is sent as the client takes it.
+    Flushing(Outgoing),
+    /// Our side is closed; input is read and thrown away until the peer closes or the deadline passes.
+    Lingering,
+}
+
+/// What is known of a connection while an exchange has its socket.
+#[derive(Debug)]
+pub(super) struct Lent {
+    /// The number of the socket.
+    pub socket: RawFd,
+    /// What the exchange wants to be told of.
+    pub attended: Attended,
+}
+
+/// What leads to another phase.
+#[derive(Debug)]
+pub(super) enum Change {
+    /// The connection is new.
+    Accepted,
+    /// It begins with a handshake of TLS.
+    Shakes,
+    /// The handshake is over, or there is none.
+    Shaken,
+    /// The connection is new here, and came with a complete request.
+    TakenOver,
+    /// A head has begun to come at the time `first`, and its rest is waited for.
+    Bytes { first: u64 },
+    /// The head is complete.
+    Head,
+    /// The body has come to its end, but for bytes that are not on disk.
+    Unwritten,
+    /// The request can begin.
+    Complete,
+    /// An exchange got the socket, which has this number.
+    Begun(RawFd),
+    /// The application has taken the socket, and the session stays here.
+    Bridged(Box<Bridge>),
+    /// The exchange is over, and the client has not taken all of the reply.
+    Left(Outgoing),
+    /// The request never meets the application, and the client has not taken all of the answer.
+    Answered(Outgoing),
+    /// The reply is with the kernel, and another request may follow.
+    Kept,
+    /// Our side of the connection was closed.
+    Shut,
+}
+
+impl Phase {
+    /// Goes on to the next phase. A change that the table does not list is a defect, and changes nothing.
+    #[inline]
+    pub fn enter(&mut self, change: Change) {
+        *self = match (&*self, change) {
+            (Phase::Idle, Change::Accepted) | (Phase::Shaking, Change::Shaken) => Phase::Idle,
+            (Phase::Idle, Change::Shakes) => Phase::Shaking,
+            (Phase::Idle, Change::TakenOver) => Phase::Queued,
+            (Phase::Idle, Change::Bytes { .. }) => Phase::Head,
+            (Phase::Idle | Phase::Head, Change::Head) => Phase::Body,
+            (Phase::Body, Change::Unwritten) => Phase::Storing,
+            (Phase::Body | Phase::Storing, Change::Complete) => Phase::Queued,
+            (Phase::Queued, Change::Begun(socket)) => Phase::Busy(Lent { socket, attended: Attended::default() }),
+            (Phase::Busy(_), Change::Bridged(bridge)) => Phase::Bridged(bridge),
+            (Phase::Busy(_) | Phase::Bridged(_), Change::Left(outgoing)) => Phase::Flushing(outgoing),
+            (
+                Phase::Busy(_) | Phase::Bridged(_) | Phase::Flushing(_) | Phase::Lingering,
+                change @ Change::Answered(_),
+            ) => {
+                debug_assert!(false, "{change:?} where a reply is sent");
+                return;
+            }
+            (_, Change::Answered(outgoing)) => Phase::Flushing(outgoing),
+            // Requests that wait may be turned away.
+            (Phase::Queued | Phase::Busy(_) | Phase::Flushing(_), Change::Kept) => Phase::Idle,
+            (Phase::Idle | Phase::Head, Change::Kept) => Phase::Idle,
+            (_, Change::Shut) => Phase::Lingering,
+            (phase, change) => {
+                debug_assert!(false, "{change:?} while {phase:?}");
+                return;
+            }
+        };
+    }
+
+    /// Whether a deadline ends this phase. A request that waits for the application or is with it has none of the connection's,
+    /// but for a timer of its exchange. Nor has a bridge before its call is over.
+    #[inline]
+    pub fn has_deadline(&self) -> bool {
+        match self {
+            Phase::Queued => false,
+            Phase::Busy(lent) => lent.attended.reminded,
+            Phase::Bridged(bridge) => bridge.is_over(),
+            _ => true,
+        }
+    }
+
+    /// No head is complete.
+    #[inline]
+    pub fn is_before_body(&self) -> bool {
+        matches!(self, Phase::Idle | Phase::Head)
+    }
+
+    #[inline]
+    pub fn is_body(&self) -> bool {
+        matches!(self, Phase::Body)
+    }
+
+    #[inline]
+    pub fn is_busy(&self) -> bool {
+        matches!(self, Phase::Busy(_))
+    }
+
+    #[inline]
+    pub fn is_bridged(&self) -> bool {
+        matches!(self, Phase::Bridged(_))
+    }
+
+    /// What its exchange wants to be told of, while there is one.
+    #[inline]
+    pub fn attended(&mut self) -> Option<&mut Attended> {
+        match self {
+            Phase::Busy(lent) => Some(&mut lent.attended),
+            _ => None,
+        }
+    }
+
+    /// The rest of a reply.
+    #[inline]
+    pub fn outgoing(&mut self) -> Option<&mut Outgoing> {
+        match self {
+            Phase::Flushing(outgoing) => Some(outgoing),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left() -> Change {
+        Change::Left(Outgoing::default())
+    }
+
+    /// The name of the phase to which these changes lead.
+    fn after(changes: impl IntoIterator<Item = Change>) -> String {
+        let mut phase = Phase::default();
+        changes.into_iter().for_each(|change| phase.enter(change));
+        let text = format!("{phase:?}");
+        text.split(['(', ' ']).next().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn a_request_goes_through_its_phases_and_the_connection_is_idle_again() {
+        use Change::{Accepted, Begun, Bytes, Complete, Head, Kept, Unwritten};
+        let life = || [Accepted, Bytes { first: 1 }, Head, Unwritten, Complete, Begun(9), left(), Kept];
+        let names: Vec<_> = (1..=life().len()).map(|count| after(life().into_iter().take(count))).collect();
+        assert_eq!(names, ["Idle", "Head", "Body", "Storing", "Queued", "Busy", "Flushing", "Idle"]);
+    }
+
+    #[test]
+    fn a_request_that_comes_with_one_read_waits_for_no_byte() {
+        assert_eq!(after([Change::Head, Change::Complete, Change::Begun(9), Change::Kept]), "Idle");
+    }
+
+    #[test]
+    fn a_request_that_waits_may_be_turned_away() {
+        assert_eq!(after([Change::TakenOver, Change::Kept]), "Idle");
+        assert_eq!(after([Change::TakenOver, Change::Shut]), "Lingering");
+    }
+
+    #[test]
+    fn a_connection_whose_application_has_the_socket_sends_the_rest_and_ends() {
+        let taken = || [Change::TakenOver, Change::Begun(9), Change::Bridged(Box::new(Bridge::parted()))];
+        assert_eq!(after(taken()), "Bridged");
+        assert_eq!(after(taken().into_iter().chain([left()])), "Flushing");
+        assert_eq!(after(taken().into_iter().chain([Change::Shut])), "Lingering");
+    }
+
+    #[test]
+    fn a_request_may_be_answered_before_the_application_has_it() {
+        for before in [vec![], vec![Change::Bytes { first: 1 }], vec![Change::Head], vec![Change::TakenOver]] {
+            let answered = Change::Answered(Outgoing::default());
+            assert_eq!(after(before.into_iter().chain([answered])), "Flushing");
+        }
+    }
+
+    #[test]
+    fn the_deadline_counts_unless_the_application_is_waited_for() {
+        let mut phase = Phase::default();
+        assert!(phase.has_deadline());
+        phase.enter(Change::TakenOver);
+        assert!(!phase.has_deadline());
+        phase.enter(Change::Begun(9));
+        assert!(!phase.has_deadline());
+        phase.attended().expect("it is busy").reminded = true;
+        assert!(phase.has_deadline(), "for its exchange");
+        phase.enter(Change::Bridged(Box::new(Bridge::parted())));
+        assert!(!phase.has_deadline(), "how long it is spoken is the application's affair");
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "Begun(9) while Head")]
+    fn an_unfinished_head_is_not_begun() {
+        after([Change::Bytes { first: 1 }, Change::Begun(9)]);
+    }
+}

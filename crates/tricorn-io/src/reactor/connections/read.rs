@@ -1,0 +1,114 @@
+//! From bytes to complete requests.
+use super::Connections;
+use super::fill::Fill;
+use super::look::Look;
+use super::outcome::Outcome;
+use super::phase::{Change, Phase};
+use super::timeouts::note_progress;
+use crate::config;
+use crate::exchange::body::Body;
+use crate::reactor::wire::Wire;
+use crate::scoreboard::Word;
+use crate::sys::poll::Token;
+
+impl Connections {
+    /// Reads and parses until a request is complete, others are concerned, or there is nothing more to read.
+    pub fn read(&mut self, token: Token) -> Option<Outcome> {
+        let mut taken = 0;
+        let mut now = 0;
+        loop {
+            match self.look(token, now)? {
+                Look::Complete(id) => return Some(Outcome::Complete(id)),
+                Look::Unwritten(id) => {
+                    self.store(id);
+                    return None;
+                }
+                Look::Refused(id, refusal) => {
+                    self.refuse(id, &refusal);
+                    return None;
+                }
+                Look::Meeting(meeting) => return self.meet(token, meeting),
+                Look::NeedMore => {}
+            }
+            if taken >= config::READ_BURST || taken > 0 && self.work.is_turn_over() {
+                self.count_reading(token);
+                self.later(token);
+                return None;
+            }
+            match self.fill(token)? {
+                Fill::Bytes(count) => {
+                    taken += count;
+                    now = self.work.time();
+                }
+                Fill::Dry => {
+                    self.await_more(token, now);
+                    return None;
+                }
+                Fill::Storing(id) => {
+                    self.await_disk(id);
+                    return None;
+                }
+                Fill::Ended | Fill::Broken => {
+                    self.peer_left(token);
+                    return None;
+                }
+                Fill::Refused(id, refusal) => {
+                    self.refuse(id, &refusal);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Nothing more to read for now: the deadline of the phase, and an edge to wait for. `now` as for `look`.
+    fn await_more(&mut self, token: Token, now: u64) {
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        let Wire::Http1(http1) = &mut conn.wire;
+        let id = http1.current(token);
+        if let Some(request) = http1.request_mut(id).filter(|request| matches!(request.body, Body::Spooled(_))) {
+            let paused = self.bodies.pause(id, request);
+            self.wake_line();
+            if let Err(refusal) = paused {
+                self.refuse(id, &refusal);
+                return;
+            }
+        }
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        let Wire::Http1(http1) = &mut conn.wire;
+        match (http1.request_mut(id), conn.phase.get()) {
+            (Some(request), Phase::Idle) if request.input.is_empty() => {
+                if let Some(request) = http1.end() {
+                    self.recycle(request);
+                }
+            }
+            (Some(request), Phase::Idle) => {
+                let change = Change::Bytes { first: request.times.first_byte };
+                self.deadlines.enter(token, &mut conn.phase, change, now);
+                self.count_head(id);
+            }
+            // Whatever was read together with the head: the deadline so far was that of a head or an idle connection.
+            (Some(request), Phase::Body) => {
+                note_progress(request, now);
+                let deadline = self.deadlines.timeouts().body(request);
+                self.set_deadline(token, deadline);
+                self.count_file(id);
+            }
+            (Some(_), Phase::Head) => self.count_head(id),
+            _ => {}
+        }
+        self.await_event(token);
+    }
+
+    /// The peer closed its side or broke the connection before its request was complete.
+    fn peer_left(&mut self, token: Token) {
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        let Wire::Http1(http1) = &mut conn.wire;
+        let has_begun = http1.reading().is_some_and(|reading| !reading.request.input.is_empty());
+        if conn.phase.get().is_body() || has_begun {
+            self.board.add(Word::ClientGone, 1);
+            let peer = conn.origin.peer;
+            self.notice(false, || format!("{peer} disconnected before its request was complete"));
+        }
+        self.close_gracefully(token);
+    }
+}

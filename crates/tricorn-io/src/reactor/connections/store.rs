@@ -1,0 +1,84 @@
+//! Bodies that the writer has: what a connection does when its bytes are on disk.
+use super::Connections;
+use super::phase::{Change, Phase};
+use crate::clock;
+use crate::exchange::body::{Body, Spool};
+use crate::exchange::id::RequestId;
+use crate::reactor::wire::Wire;
+use tricorn_proto::message::{Refusal, RefusalKind};
+
+impl Connections {
+    /// The body has come to its end: the request is complete when the rest of it is on disk.
+    pub(super) fn store(&mut self, id: RequestId) {
+        let Some(request) = self.conns.request_mut(id) else { return };
+        let is_lent = request.body.spool().is_some_and(Spool::is_lent);
+        if !is_lent && let Err(refusal) = self.bodies.write(id, request) {
+            self.refuse(id, &refusal);
+            return;
+        }
+        self.await_disk(id);
+    }
+
+    /// The connection waits for the disk: the deadline of that.
+    pub(super) fn await_disk(&mut self, id: RequestId) {
+        self.count_file(id);
+        let request = self.conns.request(id);
+        if let Some(until) = request.and_then(|request| self.deadlines.timeouts().disk(request)) {
+            self.set_deadline(id.connection(), until);
+        }
+    }
+
+    /// A piece is on disk: its connection is read from again. Returns the request if it is complete by that. The thread that
+    /// sends files makes the same wake-up.
+    pub fn take_written(&mut self) -> Option<RequestId> {
+        if self.take_back_loan() {
+            return None;
+        }
+        let conns = &self.conns;
+        let is_awaited = |id| conns.request(id).and_then(|request| request.body.spool()).is_some_and(Spool::is_lent);
+        let Some(written) = self.bodies.take_written(is_awaited) else {
+            self.work.pieces_are_written(false);
+            self.wake_line();
+            return None;
+        };
+        let (id, now) = (written.id, clock::now());
+        let conn = self.conns.get_mut(id.connection())?;
+        let Wire::Http1(http1) = &mut conn.wire;
+        let request = http1.request_mut(id)?;
+        let Body::Spooled(spool) = &mut request.body else { return None };
+        spool.go_on(now);
+        match written.result {
+            Ok(file) => spool.give_back(file),
+            Err(error) => {
+                spool.give_up();
+                self.refuse(id, &spool_failed(&error));
+                return None;
+            }
+        }
+        let is_unwritten = spool.is_unwritten();
+        match conn.phase.get() {
+            Phase::Storing if is_unwritten => self.store(id),
+            Phase::Storing => {
+                request.times.complete = now;
+                conn.phase.enter(Change::Complete);
+                return Some(id);
+            }
+            _ if conn.edges.is_readable() || conn.edges.is_hangup() => {
+                request.times.body_mark.1 = now;
+                self.later(id.connection());
+            }
+            _ => {
+                request.times.body_mark.1 = now; // the client's silence begins here
+                let deadline = self.deadlines.timeouts().body(request);
+                self.set_deadline(id.connection(), deadline);
+            }
+        }
+        None
+    }
+}
+
+#[cold]
+fn spool_failed(error: &std::io::Error) -> Box<Refusal> {
+    let detail = format!(" in the directory for uploads: {error}");
+    Box::new(Refusal::new(RefusalKind::SpoolFailed, detail))
+}

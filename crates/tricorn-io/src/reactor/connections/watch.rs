@@ -1,0 +1,14 @@
+//! Connections in the poller.
+use super::Connections;
+use crate::sys::poll::Token;
+
+impl Connections {
+    /// Puts a connection into the poller, once; an edge that came before is reported by the first wait.
+    pub fn register(&mut self, token: Token) {
+        match self.conns.watch(token) {
+            Ok(true) => self.updates.connection_stays(),
+            Ok(false) => {}
+            Err(_) => self.close(token),
+        }
+    }
+}

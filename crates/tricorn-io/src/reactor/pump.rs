@@ -1,0 +1,122 @@
+//! The order of work: what the thread that runs the reactor does next.
+use super::Reactor;
+use super::connections::{Outcome, Runner, SlotReadiness};
+use super::tokens::Source;
+use crate::config;
+use crate::exchange::Exchange;
+use crate::exchange::id::RequestId;
+use crate::sys::poll::{Event, Events};
+
+impl Reactor {
+    /// Does what can be done without waiting and returns the next request to be answered, if the runner may start one.
+    ///
+    /// Order: requests that wait already, then connections to be looked at again, then new connections, then events, one
+    /// at a time, so that a request is answered while its bytes are still warm. Connections that have more bytes than fit
+    /// the turn wait in `again` for the next look at the events ([`Reactor::has_leftovers`]). What is more work than the baton
+    /// may be held for is left to the next holder ([`Reactor::has_work`]).
+    pub fn pump(&mut self, runner: Runner) -> Option<Box<Exchange>> {
+        self.connections.work_mut().begin(runner);
+        let starts = runner == Runner::AppThread && self.may_start();
+        loop {
+            if !self.connections.work_mut().takes_step() {
+                return None;
+            }
+            if starts && let Some(id) = self.dispatch.next_request() {
+                if let Some(exchange) = self.begin_waiting(id) {
+                    return Some(exchange);
+                }
+                continue;
+            }
+            self.act_on_updates();
+            let complete = if let Some(token) = self.connections.work_mut().next_again() {
+                let outcome = self.connections.look_again(token);
+                self.act_on(outcome)
+            } else if self.connections.work().has_written() {
+                self.connections.take_written()
+            } else if let Some(listener) = self.accepting.next_in_round() {
+                self.accept_one(listener)
+            } else if let Some(event) = self.dispatch.next_event() {
+                self.on_event(event)
+            } else if let Some(token) = self.admin.next_in_turn() {
+                self.admin_has_turn(token);
+                continue;
+            } else if self.connections.work().has_held() {
+                self.connections.send_held();
+                continue;
+            } else {
+                return None;
+            };
+            let Some(id) = complete else { continue };
+            if starts && !self.dispatch.admission().has_waiting() {
+                let complete = self.connections.complete_since(id);
+                if let Some(exchange) = self.begin(id, complete) {
+                    return Some(exchange);
+                }
+                continue;
+            }
+            self.enqueue(id);
+        }
+    }
+
+    #[inline]
+    fn act_on(&mut self, outcome: Option<Outcome>) -> Option<RequestId> {
+        self.act(outcome?)
+    }
+
+    fn on_event(&mut self, event: Event) -> Option<RequestId> {
+        match Source::of(event.token) {
+            Source::Connection(_) => {
+                let outcome = self.connections.on_event(event);
+                return self.act_on(outcome);
+            }
+            Source::Listener(index) => {
+                // A hub takes the next one when the call before it has ended or waits: no sibling was quicker.
+                let leaves_others = self.config.siblings && !self.config.hub;
+                self.accepting.begin_round(index, if leaves_others { 1 } else { config::ACCEPT_BURST });
+                let listener = self.accepting.next_in_round()?;
+                return self.accept_one(listener);
+            }
+            Source::Bridge(token) => self.connections.near_event(token, event),
+            Source::AdminConnection(token) => self.admin_event(token, event),
+            Source::AdminListener(index) => self.accept_admins(index),
+            Source::Wake => self.dispatch.wake(),
+            Source::Channel => self.accepting.message_came(),
+            Source::GroupWakeup => {}
+            Source::Spooled => self.connections.work_mut().pieces_are_written(true),
+            Source::Scraped => self.answer_scrapes(),
+        }
+        None
+    }
+
+    /// The next of the requests under way to whose connections something happened, if its exchange is still there.
+    pub fn next_readiness(&mut self) -> Option<SlotReadiness> {
+        loop {
+            let id = self.dispatch.next_ready()?;
+            if let Some(readiness) = self.connections.take_readiness(id) {
+                return Some(readiness);
+            }
+        }
+    }
+
+    /// Takes over the events of a wait and does what time has brought.
+    pub fn arrived(&mut self, batch: &mut Events, now: u64) {
+        self.dispatch.arrived(batch);
+        self.connections.work_mut().begin_turn(now);
+        self.admin.begin_turn();
+        self.tick(now);
+    }
+
+    /// What time alone brings: texts of the clock, deadlines, the end of a pause.
+    pub fn tick(&mut self, now: u64) {
+        self.dispatch.looked(now);
+        self.connections.wall_mut().refresh(now);
+        self.admin.refresh_load(now);
+        self.end_pause(now);
+        self.connections.expire(now, |id| self.dispatch.add_ready(id));
+        self.connections.hurry_idle(now);
+        self.act_on_updates();
+        self.tend_admin(now);
+        self.connections.tell_overload(now);
+        self.connections.tell_shortage(now);
+    }
+}
