@@ -7,7 +7,8 @@ No tool does it: cargo-modules compiles rust-analyzer, for minutes. import-linte
 
 A path of the code (`use crate::a::B`, `super::a`, `a::b()` where `a` is a module) is an arrow to the file that defines
 what it names, also when it is named through a re-export. `pub use` in a lib.rs or mod.rs is no arrow of that file,
-unless its own code uses the name too. Modules for tests draw no arrows. Besides, the folders at the top of a crate
+unless its own code uses the name too. `self.x()` is an arrow to the file that has the method: a type may have some in
+several files, and no import tells which. Modules for tests draw no arrows. Besides, the folders at the top of a crate
 form layers: no folder imports itself by way of others either.
 """
 
@@ -85,6 +86,10 @@ FOR_TESTS = re.compile(
     r"#\[cfg\((?:all\(\s*)?test\b[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s*(?:\([^)]*\)\s*)?)?(?:use|mod)\b[^;{]*(?P<end>[;{])"
 )
 CHILD = re.compile(r"\bmod\s+(\w+)\s*;")
+IMPL = re.compile(r"^[ \t]*(?:unsafe\s+)?impl\b\s*(?:<(?:[^<>]|<[^<>]*>)*>)?\s*(?P<head>[^{;]+)\{", re.MULTILINE)
+TYPE = re.compile(r"[\w:]+")
+METHOD = re.compile(r"\bfn\s+(\w+)")
+CALL = re.compile(r"\b(?:self\s*\.|Self\s*::)\s*(\w+)\s*(?:::\s*<[^()]*>\s*)?\(")
 PATH = re.compile(r"(?<![\w:])\w+(?:\s*::\s*\w+)+")
 DEFINITION = r"\b(?:struct|enum|union|trait|type|fn|const|static|mod|macro_rules!)\s+{}\b"
 
@@ -96,7 +101,36 @@ def rust_graph(sources: Path) -> Graph:
     for module in modules(root):
         goals = {goal for path in module.imports for goal in files_of(module, path)}
         graph.setdefault(module.file, set()).update(goals - {module.file})
+    for file, goals in method_calls(list(modules(root))).items():
+        graph[file].update(goals - {file})
     return graph
+
+
+def method_calls(found: list[Module]) -> Graph:
+    """The files that have the methods which a file calls of `self`, where the type has methods in several files."""
+    homes: dict[tuple[str, ...], dict[str, set[str]]] = {}
+    calls: list[tuple[tuple[str, ...], str, str]] = []
+    for module in found:
+        for head, body in impls(module.code):
+            trait, _, target = head.rpartition(" for ")
+            if not (path := TYPE.search(target)):
+                continue
+            steps = re.split(r"\s*::\s*", path.group())
+            type_ = (*sorted(files_of(module, steps) or {module.file}), steps[-1])
+            calls += [(type_, module.file, name) for name in CALL.findall(body)]
+            if not trait:
+                for name in METHOD.findall(body):
+                    homes.setdefault(type_, {}).setdefault(name, set()).add(module.file)
+    graph: Graph = {}
+    for type_, file, name in calls:
+        graph.setdefault(file, set()).update(homes.get(type_, {}).get(name, set()))
+    return graph
+
+
+def impls(code: str) -> Iterator[tuple[str, str]]:
+    """What stands before and between the braces of each `impl`."""
+    for match in IMPL.finditer(code):
+        yield match["head"], code[match.end() : closing_brace(code, match.end())]
 
 
 def modules(module: Module) -> Iterator[Module]:

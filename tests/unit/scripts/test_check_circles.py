@@ -71,6 +71,24 @@ def test_tests_draw_no_arrows(tmp_path: Path) -> None:
     assert rust_graph(sources) == {"lib.rs": set(), "a.rs": set(), "b.rs": {"a.rs"}}
 
 
+def test_a_method_call_leads_to_the_file_that_has_the_method(tmp_path: Path) -> None:
+    sources = crate(
+        tmp_path,
+        lib="mod owner;\nmod other;\n",
+        owner__mod="mod read;\nmod reply;\npub struct Owner<T>(T);\npub trait Look { fn look(&self); }\n",
+        owner__read="use super::{Look, Owner};\nimpl<T> Owner<T> {\n    fn read(&self) { self.reply::<u8>(); { } }\n}\n"
+        "impl<T> Look for Owner<T> { fn look(&self) { Self::finish(self) } }\n",
+        owner__reply="impl<T> super::Owner<T> {\n    fn reply<U>(&self) { self.read() }\n    fn finish(&self) {}\n}\n"
+        "#[cfg(test)]\nmod tests { use super::*; impl Owner<u8> { fn read(&self) {} } }\n",
+        other="struct Owner;\nimpl Owner { fn read(&self) {} fn look(&self) { self.read(); self.reply() } }\n",
+    )
+    graph = rust_graph(sources)
+    assert graph["owner/read.rs"] == {"owner/mod.rs", "owner/reply.rs"}
+    assert graph["owner/reply.rs"] == {"owner/mod.rs", "owner/read.rs"}
+    assert graph["other.rs"] == set(), "it is another type of that name"
+    assert circles(graph) == {frozenset({"owner/read.rs", "owner/reply.rs"})}
+
+
 GRAPH = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d"}, "f": {"a"}}
 
 

@@ -14,6 +14,14 @@ const COUNT: u64 = (1 << SHIFT) - 1;
 const PLACES: usize = DISTINCT - 1;
 
 impl Scoreboard {
+    /// A response with this status was sent.
+    #[inline]
+    pub fn status(&self, code: u16) {
+        let class = (code / 100).clamp(1, 5) as usize;
+        self.bump(Word::StatusClass as usize + class - 1, 1);
+        self.count_code(code, 1);
+    }
+
     #[inline]
     pub(super) fn count_code(&self, code: u16, count: u64) {
         let mut place = usize::from(code) % PLACES;

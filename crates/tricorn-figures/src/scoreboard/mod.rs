@@ -178,13 +178,6 @@ impl Scoreboard {
         self.words[word as usize].fetch_sub(count, Relaxed);
     }
 
-    #[inline]
-    pub fn status(&self, code: u16) {
-        let class = (code / 100).clamp(1, 5) as usize;
-        self.bump(Word::StatusClass as usize + class - 1, 1);
-        self.count_code(code, 1);
-    }
-
     /// `histogram`: where it begins.
     #[inline]
     pub fn observe(&self, histogram: usize, nanos: u64) {

@@ -14,6 +14,7 @@
 mod block;
 mod budget;
 mod connection;
+mod context;
 mod deadlines;
 mod error_code;
 mod field_rules;
@@ -38,9 +39,10 @@ mod violation;
 
 pub use budget::Rate;
 pub use connection::Connection;
+pub use context::Context;
 pub use error_code::ErrorCode;
 pub use priority::Priority;
-pub use receive::{Context, PREFACE};
+pub use receive::PREFACE;
 pub use request::Request;
 pub use send::EndStream;
 pub use settings::Settings;

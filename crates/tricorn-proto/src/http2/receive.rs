@@ -1,5 +1,6 @@
 //! The receiving side: one step at a time, from whatever bytes have come.
 use super::connection::{Connection, Inbound};
+use super::context::Context;
 use super::frame::{FrameHeader, HEADER_BYTES, Kind, priority, rst_stream, settings, window_update};
 use super::frame::{goaway, ping, priority_update};
 use super::priority::Priority;
@@ -8,17 +9,6 @@ use super::state::Event;
 use super::step::{Progress, Step};
 use super::streams::Whereabouts;
 use super::violation::{Scope, Violation};
-use crate::http1::HeadPolicy;
-
-/// What reading depends on besides the bytes.
-#[derive(Debug, Clone, Copy)]
-pub struct Context<'a> {
-    /// Milliseconds.
-    pub now: u64,
-    pub policy: &'a HeadPolicy,
-    /// The peer is a front end whose forwarded headers are believed.
-    pub trusted: bool,
-}
 
 impl Connection {
     /// Looks at `input` (all unconsumed bytes) and takes one step. After `Step::Failed` everything is thrown away.

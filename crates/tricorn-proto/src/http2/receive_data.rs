@@ -1,7 +1,7 @@
 //! Content of requests: DATA frames, taken piece by piece.
 use super::connection::{Connection, Inbound, Receiving};
+use super::context::Context;
 use super::frame::{FrameHeader, HEADER_BYTES, data};
-use super::receive::Context;
 use super::state::{Event, Transition};
 use super::step::{Progress, Step};
 use super::streams::{Past, Whereabouts};

@@ -1,9 +1,9 @@
 //! Heads and trailers of requests: HEADERS and CONTINUATION frames.
 use super::block::Opening;
 use super::connection::Connection;
+use super::context::Context;
 use super::flow::{DEFAULT_WINDOW, ReceiveWindow, SendWindow};
 use super::frame::{FrameHeader, headers};
-use super::receive::Context;
 use super::request::{Flawed, HeadReader, Request, Rules};
 use super::state::{Event, State, Transition};
 use super::step::Step;
