@@ -68,15 +68,11 @@ Step = File | Command | Shown | Interrupt
 ROOMS = ("get-started", "guides", "diagnose", "migrate", "frameworks", "deploying", "reference")
 """Folders whose pages are gone through. What the others show is proved by tests of the features they are about."""
 
-TESTED_ELSEWHERE = ("diagnose/ctl.md", "diagnose/doctor.md")
-"""Pages of these folders whose commands need a state that a page cannot make: tests of the features cover them."""
-
 
 def pages() -> list[str]:
     """The names of pages that have commands to be run."""
     found = sorted(path.relative_to(DOCS).as_posix() for room in ROOMS for path in (DOCS / room).rglob("*.md"))
-    run = [name for name in found if name not in TESTED_ELSEWHERE]
-    return [name for name in run if any(isinstance(step, Command) for step in steps((DOCS / name).read_text()))]
+    return [name for name in found if any(isinstance(step, Command) for step in steps((DOCS / name).read_text()))]
 
 
 def steps(text: str) -> list[Step]:
