@@ -285,6 +285,7 @@ VARIES = {
     r"\[\d+\]": None,
     r"pid: ?\d+": None,
     r"Thread \d+": None,
+    r"\d+\.\d request-seconds: (?:once|\d+ times)": None,
     r"\(\d+\)$": None,
     REQUESTS: f"(?:{REQUESTS})?",
     r"for (?:another )?\d+ ms": None,

@@ -56,6 +56,7 @@ def test_steps_of_a_page_come_in_its_order() -> None:
         ("Ready (1.2 s)", "Ready (0.3 s)", True),
         ("Listening (13887)", "Listening (12)", True),
         ("Thread 4712 (python): IDLE", "Thread 9 (python): IDLE", True),
+        ("1. 0.9 request-seconds: 3 times, 0.9 s.", "1. 0.6 request-seconds: once, 0.6 s.", True),
         ("one … three", "one two three", True),
         ("one", "one more", False),
         ("one…", "one more", True),
