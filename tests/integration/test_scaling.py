@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tricorn.control.client import Control
 
 from tests.harness import KINDS, Site, configured, until
 from tests.harness.site import ASGI_MODULE, OWN_MODULE
+from tests.harness.wire import request
 
 GATE = """\
 import time
@@ -98,8 +100,11 @@ def answering(server: Site, count: int) -> set[int]:
     found: set[int] = set()
 
     def all_did() -> bool:
-        with server.connect() as one, server.connect() as other:
-            found.update(int(wire.get("/").body) for wire in (one, other))
+        with ExitStack() as stack:
+            wires = [stack.enter_context(server.connect()) for _ in range(4 * count)]
+            for wire in wires:  # at once, so that one worker alone does not get to all of them
+                wire.send(request("GET", "/"))
+            found.update(int(wire.reply().body) for wire in wires)
         return len(found) >= count
 
     until(all_did, f"{count} workers answer")
