@@ -107,7 +107,7 @@ def short_of_memory(pid: int, spare: int) -> Iterator[None]:
 def test_a_body_for_which_there_is_no_memory_costs_no_worker(worker_class: str) -> None:
     """It goes to disk, or is refused with 503; other requests, and the worker, go on."""
     big = 48 * MIB
-    options = {"body_buffer_size": big, "body_buffer_total": 4 * big}
+    options = {"body_buffer_size": big, "body_buffer_total": 4 * big, "keep_alive": 60}
     with Server(worker_class=worker_class, **options) as server, server.connect() as wire, server.connect() as other:
         worker = server.worker_pid()
         assert wire.get("/pid").text == other.get("/pid").text == str(worker)
