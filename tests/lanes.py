@@ -19,7 +19,11 @@ NEEDS_CPU = (
     "integration/test_waits.py",
     "integration/test_wake_ups.py",
     "integration/test_tune.py",
+    "integration/test_profile.py",
+    "integration/test_slow_requests.py",
+    "integration/test_stalls.py",
     "examples/test_kafka_flush.py",
+    "examples/test_pg_green.py",
     "healthy",
 )
 """Rooms and files of tests about processor time, wake-ups or memory while a server is busy: serial lane."""
