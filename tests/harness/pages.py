@@ -245,7 +245,7 @@ class Run:
                 stdin=subprocess.DEVNULL,
                 stdout=output_file,
                 stderr=subprocess.STDOUT,
-                timeout=PATIENCE,
+                timeout=2 * PATIENCE,  # some measure
             )
             output_file.seek(0)
             text = output_file.read().decode(errors="replace").replace("\r", "")

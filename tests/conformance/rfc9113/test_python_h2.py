@@ -28,12 +28,15 @@ FIRST = "server: tricorn, date: Sun, 06 Nov 1994 08:49:37 GMT, content-type: tex
 
 Fields = list[tuple[str, str]]
 
+pytestmark = pytest.mark.timeout(600)
+"""The first one may have to wait for the compiler."""
+
 
 @pytest.fixture(scope="module")
 def program() -> Path:
     if shutil.which("cargo") is None:
         pytest.skip("cargo is not installed")
-    subprocess.run(BUILD, cwd=ROOT, check=True, timeout=400)
+    subprocess.run(BUILD, cwd=ROOT, check=True)  # compiled with the Rust tests, unless those were not run
     return PROGRAM
 
 

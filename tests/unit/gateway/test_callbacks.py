@@ -168,7 +168,7 @@ def test_the_line_of_the_log_comes_first(calls: Calls, tmp_path: Path) -> None:
 
     def after(*_: Any) -> None:
         # Written by the monitor's next tick, which does not wait for this call to return.
-        until(lambda: log.read_text() != "", "the line", within=5)
+        until(lambda: log.read_text() != "", "the line")
         lines.append(len(log.read_text().splitlines()))
 
     options = {"access_log": str(log), "access_log_format": "%(r)s"}
@@ -189,7 +189,7 @@ def test_the_line_of_a_long_call_comes_first(tmp_path: Path) -> None:
         return hello(environ, start_response)
 
     def after(*_: Any) -> None:
-        until(lambda: log.read_text() != "", "the line", within=5)
+        until(lambda: log.read_text() != "", "the line")
         lines.append(log.read_text())
 
     with serving(long, after=after, access_log=str(log), access_log_format="%(r)s") as core, core.wire() as wire:
