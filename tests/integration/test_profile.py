@@ -103,7 +103,7 @@ def test_time_belongs_to_the_route_whose_request_has_it(worker_class: str, tmp_p
     [worker] = report.workers
     assert worker.ended
     assert worker.looks > 20
-    assert 0.9 <= worker.seconds <= 1.1
+    assert 0.5 <= worker.seconds <= 1.1, "a second, but for looks that came late"
     computing = shares(owner(report, "request", REPORTS))
     line = f"computing:{line_of('computing')}"
     assert computing.pop(line) >= 0.8, computing
@@ -130,7 +130,7 @@ def test_threads_that_compute_are_told_and_those_that_wait_are_not(tmp_path: Pat
 
 
 def test_a_worker_that_hangs_is_profiled_and_the_command_writes_what_is_asked_for(tmp_path: Path) -> None:
-    hanging = APPLICATIONS.replace("perf_counter() + 0.3", "perf_counter() + 6")
+    hanging = APPLICATIONS.replace("perf_counter() + 0.3", "perf_counter() + 15")
     server, socket = site("gevent", tmp_path, "wsgi", hanging)
     with server, ThreadPoolExecutor(1) as pool:
         until(lambda: server.get("/orders/0").status == 200, "it serves")

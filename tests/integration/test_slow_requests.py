@@ -155,7 +155,7 @@ def test_the_line_is_told_at_which_the_slow_requests_are(worker_class: str, tmp_
         assert (route["slow"], route["boundary"]) == (2, 0.25)
         function = RARE["wsgi" if NAMES[worker_class] == "wsgi" else "tasks"]
         assert own_lines(route) == {(line_of(function), function)}, route["lines"]
-        assert 0.15 <= sum(told["slow"] for told in route["lines"]) <= 0.6
+        assert 0.05 <= sum(told["slow"] for told in route["lines"]) <= 0.6, "from the first look at each"
         if worker_class in ("sync", "gthread"):
             assert {told["native"] for told in route["lines"]} == {"[libc] clock_nanosleep"}
         if worker_class == "sync":
