@@ -40,8 +40,8 @@ REACTOR = (
         "a_time_is_used_once",
         "a request's first byte did not come before the clock was read for something else",
         f"{REACT}/connections/work.rs",
-        "std::mem::take(&mut self.just_now)",
-        "self.just_now",
+        "std::mem::take(&mut self.cached_now)",
+        "self.cached_now",
         (f"{LIB} reactor::work",),
     ),
     Fault(

@@ -91,7 +91,7 @@ impl Drop for Locked<'_> {
 
 /// What came of a part of a handshake.
 #[derive(Debug)]
-pub enum Shaken {
+pub enum HandshakeOutcome {
     /// It is over: the connection is open. There may be plaintext already.
     Over,
     /// The client has to say more, or to take what we said.
@@ -119,12 +119,12 @@ thread_local! {
 impl Secured {
     /// Goes on with the handshake of a connection, as far as the bytes at hand go. Without a session none of them has come, and
     /// the first one decides. `first`: bytes that were read before.
-    pub fn shake(
+    pub fn handshake(
         session: &OnceLock<Box<Secured>>,
         socket: BorrowedFd<'_>,
         first: &[u8],
         sessions: &Sessions,
-    ) -> Shaken {
+    ) -> HandshakeOutcome {
         SCRATCH.with_borrow_mut(|scratch| {
             let mut first = Some(first).filter(|first| !first.is_empty());
             loop {
@@ -146,40 +146,40 @@ impl Secured {
                     None => match receive(socket, room) {
                         Ok(0) => return left(),
                         Ok(count) => count,
-                        Err(Errno::AGAIN) => return Shaken::NotYet,
+                        Err(Errno::AGAIN) => return HandshakeOutcome::NotYet,
                         Err(_) => return left(),
                     },
                 };
                 let incoming = &mut scratch.wire[..held + count];
-                let shaken = match session.get() {
+                let outcome = match session.get() {
                     Some(session) => session.take_flight(incoming, socket),
                     None => match Secured::begin(incoming, sessions) {
                         Ok(begun) => session.get_or_init(|| Box::new(begun)).take_flight(incoming, socket),
-                        Err(shaken) => return shaken,
+                        Err(outcome) => return outcome,
                     },
                 };
-                if !matches!(shaken, Shaken::NotYet) || count < most {
-                    return shaken;
+                if !matches!(outcome, HandshakeOutcome::NotYet) || count < most {
+                    return outcome;
                 }
             }
         })
     }
 
-    fn begin(incoming: &[u8], sessions: &Sessions) -> Result<Secured, Shaken> {
+    fn begin(incoming: &[u8], sessions: &Sessions) -> Result<Secured, HandshakeOutcome> {
         match incoming.first() {
             Some(&HANDSHAKE) => {}
             // Methods of HTTP are words of letters.
-            Some(byte) if byte.is_ascii_alphabetic() => return Err(Shaken::Plain(incoming.to_vec())),
-            _ => return Err(Shaken::Failed(Failure::new(Reason::Garbage, "it speaks neither TLS nor HTTP"))),
+            Some(byte) if byte.is_ascii_alphabetic() => return Err(HandshakeOutcome::Plain(incoming.to_vec())),
+            _ => return Err(HandshakeOutcome::Failed(Failure::new(Reason::Garbage, "it speaks neither TLS nor HTTP"))),
         }
         let Sessions { source, memory } = sessions;
-        let link = source.session().map_err(Shaken::Failed)?;
+        let link = source.session().map_err(HandshakeOutcome::Failed)?;
         let share = Share::new(memory.board, Word::TlsBytes);
         Ok(Secured { link: Mutex::new(Counted { link, share }), facts: OnceLock::new(), memory: *memory })
     }
 
     /// Takes bytes of the client's, and answers them.
-    fn take_flight(&self, incoming: &mut [u8], socket: BorrowedFd<'_>) -> Shaken {
+    fn take_flight(&self, incoming: &mut [u8], socket: BorrowedFd<'_>) -> HandshakeOutcome {
         let mut link = self.link();
         let mut surplus = Vec::new();
         let absorbed = link.absorb(incoming, &mut |plain| surplus.extend_from_slice(plain));
@@ -188,25 +188,25 @@ impl Secured {
         let goes_with_answer = !surplus.is_empty() && absorbed.is_ok() && link.can_owe();
         let paid = if goes_with_answer { Ok(()) } else { pay(&mut link, socket) };
         match (absorbed, link.opened()) {
-            (Err(failure), _) => Shaken::Failed(failure),
+            (Err(failure), _) => HandshakeOutcome::Failed(failure),
             (Ok(()), Opened::Yes) => {
                 let _ = self.facts.set(Arc::new(link.facts()));
-                Shaken::Over
+                HandshakeOutcome::Over
             }
             (Ok(()), Opened::NotYet) if link.heard() > MOST_BEFORE => {
-                Shaken::Failed(Failure::new(Reason::Garbage, "its handshake is too long"))
+                HandshakeOutcome::Failed(Failure::new(Reason::Garbage, "its handshake is too long"))
             }
             (Ok(()), Opened::NotYet) if link.has_ended() => left(),
             (Ok(()), Opened::NotYet) => match paid {
-                Ok(()) | Err(Errno::AGAIN) => Shaken::NotYet,
+                Ok(()) | Err(Errno::AGAIN) => HandshakeOutcome::NotYet,
                 Err(_) => left(),
             },
         }
     }
 }
 
-fn left() -> Shaken {
-    Shaken::Failed(Failure::new(Reason::Left, "it has left"))
+fn left() -> HandshakeOutcome {
+    HandshakeOutcome::Failed(Failure::new(Reason::Left, "it has left"))
 }
 
 /// Receiving.

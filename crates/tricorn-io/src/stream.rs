@@ -6,7 +6,7 @@
 //!
 //! Who sends is decided above this: a client's stream belongs to an output, whose lock puts the bytes in order
 //! (`exchange/output.rs`).
-use crate::secured::{Secured, Sessions, Shaken};
+use crate::secured::{HandshakeOutcome, Secured, Sessions};
 use crate::sys::fds::{self, retry, send, unacknowledged};
 use crate::sys::poll::ready;
 use crate::tls::Facts;
@@ -61,8 +61,8 @@ impl Stream {
     }
 
     /// Goes on with the handshake of a door with TLS. `first`: bytes that were read before. Takes its time: not under the baton.
-    pub fn shake(&self, first: &[u8], sessions: &Sessions) -> Shaken {
-        Secured::shake(&self.secured, self.socket.as_fd(), first, sessions)
+    pub fn handshake(&self, first: &[u8], sessions: &Sessions) -> HandshakeOutcome {
+        Secured::handshake(&self.secured, self.socket.as_fd(), first, sessions)
     }
 
     /// The application had the socket, and may have made it a blocking one.

@@ -194,7 +194,7 @@ fn serve_admin(shared: &Shared, look: &Look) {
         return;
     }
     let mut guard = shared.baton.take();
-    if guard.reactor.neglects_admin(clock::now()) && guard.polling.is_none() {
+    if guard.reactor.is_admin_starved(clock::now()) && guard.polling.is_none() {
         serve_io(shared, &mut guard);
     }
 }

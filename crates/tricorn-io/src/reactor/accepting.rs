@@ -199,9 +199,9 @@ impl Accepting {
 
     /// Takes one connection.
     pub fn take(&mut self, listener: u16) -> Taken {
-        let Some(door) = self.gate.listener(listener) else { return Taken::Nothing };
-        let protocol = door.protocol();
-        match door.accept() {
+        let Some(found) = self.gate.listener(listener) else { return Taken::Nothing };
+        let protocol = found.protocol();
+        match found.accept() {
             Accepted::Connection(socket, peer) => Taken::Connection(Newcomer { socket, peer, listener, protocol }),
             Accepted::Nothing => Taken::Nothing,
             Accepted::NoDescriptor => Taken::NoDescriptor,
@@ -312,7 +312,7 @@ impl Accepting {
         loop {
             let (token, sessions) = self.handshakes.next()?;
             if let Some((output, first)) = check_out(token) {
-                self.handshakes.goes_out(output.stream());
+                self.handshakes.check_out(output.stream());
                 return Some(Job::new(token, output, first, sessions));
             }
         }
@@ -320,6 +320,6 @@ impl Accepting {
 
     /// A job is back, which took so many nanoseconds.
     pub fn job_is_back(&mut self, took: u64) {
-        self.handshakes.is_back(took);
+        self.handshakes.check_in(took);
     }
 }

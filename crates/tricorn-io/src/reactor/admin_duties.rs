@@ -13,7 +13,7 @@ impl Reactor {
     }
 
     /// No thread has looked at the events for so long that a question may be waiting.
-    pub fn neglects_admin(&self, now: u64) -> bool {
+    pub fn is_admin_starved(&self, now: u64) -> bool {
         self.admin.is_open() && now.saturating_sub(self.dispatch.looked_at()) > config::ADMIN_PATIENCE
     }
 

@@ -1,7 +1,7 @@
 //! Handshakes as jobs for threads that have let the baton go (`jobs.rs`).
 use super::Reactor;
 use super::jobs::Job;
-use crate::secured::Shaken;
+use crate::secured::HandshakeOutcome;
 
 impl Reactor {
     /// Whether there is work for a thread that has let the baton go.
@@ -31,9 +31,9 @@ impl Reactor {
             let text = format!("Could not use the new certificates; still using the previous ones: {complaint}");
             self.connections.notice(true, || text);
         }
-        let Job { token, output, shaken, .. } = job;
-        let is_over = matches!(shaken, Shaken::Over | Shaken::Plain(_));
-        if let Some(outcome) = self.connections.check_in_handshake(token, output, shaken) {
+        let Job { token, output, outcome, .. } = job;
+        let is_over = matches!(outcome, HandshakeOutcome::Over | HandshakeOutcome::Plain(_));
+        if let Some(outcome) = self.connections.check_in_handshake(token, output, outcome) {
             self.act(outcome);
         }
         self.act_on_updates();

@@ -12,7 +12,7 @@ use crate::clock;
 use crate::config::Config;
 use crate::exchange::output::Output;
 use crate::scoreboard::Scoreboard;
-use crate::secured::{SessionMemory, Sessions, Shaken};
+use crate::secured::{HandshakeOutcome, SessionMemory, Sessions};
 use crate::stream::Stream;
 use crate::sys::poll::Token;
 use rustix::fd::{AsRawFd, RawFd};
@@ -26,20 +26,20 @@ pub struct Job {
     /// Bytes that were read before.
     first: Vec<u8>,
     sessions: Sessions,
-    pub(super) shaken: Shaken,
+    pub(super) outcome: HandshakeOutcome,
     /// Nanoseconds that it took.
     pub(super) took: u64,
 }
 
 impl Job {
     pub(super) fn new(token: Token, output: Output, first: Vec<u8>, sessions: Sessions) -> Job {
-        Job { token, output, first, sessions, shaken: Shaken::NotYet, took: 0 }
+        Job { token, output, first, sessions, outcome: HandshakeOutcome::NotYet, took: 0 }
     }
 
     /// Takes its time.
     pub fn run(&mut self) {
         let begun = clock::now();
-        self.shaken = self.output.stream().shake(&std::mem::take(&mut self.first), &self.sessions);
+        self.outcome = self.output.stream().handshake(&std::mem::take(&mut self.first), &self.sessions);
         self.took = clock::now().saturating_sub(begun);
     }
 
@@ -80,7 +80,7 @@ impl Handshakes {
         }
     }
 
-    /// A connection came in by a door with TLS.
+    /// A connection came in by a listener with TLS.
     pub fn begins(&mut self, token: Token) {
         self.under_way += 1;
         self.newcomers.push_back(token);
@@ -137,12 +137,12 @@ impl Handshakes {
         Some((token, sessions))
     }
 
-    pub fn goes_out(&mut self, stream: &Stream) {
+    pub fn check_out(&mut self, stream: &Stream) {
         self.out = Some(stream.socket().as_raw_fd());
     }
 
     /// It is back, after so many nanoseconds.
-    pub fn is_back(&mut self, took: u64) {
+    pub fn check_in(&mut self, took: u64) {
         self.out = None;
         self.longest = took.max(self.longest - self.longest / FORGETS);
     }
@@ -179,10 +179,10 @@ mod tests {
     fn one_long_job_makes_the_next_ones_long_for_a_while() {
         let mut handshakes = Handshakes::default();
         assert!(handshakes.are_short(MILLI), "none was long");
-        handshakes.is_back(3 * MILLI);
+        handshakes.check_in(3 * MILLI);
         assert!(!handshakes.are_short(MILLI));
         let shorts = (1..).find(|_| {
-            handshakes.is_back(MILLI / 10);
+            handshakes.check_in(MILLI / 10);
             handshakes.are_short(MILLI)
         });
         assert!(shorts.is_some_and(|shorts| (10..50).contains(&shorts)), "{shorts:?}");

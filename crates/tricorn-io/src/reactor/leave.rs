@@ -19,7 +19,7 @@ impl Reactor {
         if self.board.orders_replaced() {
             self.leave_admin();
         }
-        self.connections.hurry_idle(now);
+        self.connections.shorten_idle(now);
         self.act_on_updates();
     }
 

@@ -113,7 +113,7 @@ impl Reactor {
         self.admin.refresh_load(now);
         self.end_pause(now);
         self.connections.expire(now, |id| self.dispatch.add_ready(id));
-        self.connections.hurry_idle(now);
+        self.connections.shorten_idle(now);
         self.act_on_updates();
         self.tend_admin(now);
         self.connections.tell_overload(now);

@@ -124,7 +124,7 @@ impl Connections {
         conn.edges = Edges::known(handed.readable, handed.hangup);
         conn.phase.enter(Change::TakenOver);
         let Wire::Http1(http1) = &mut conn.wire;
-        http1.goes_on_at(handed.age.number, handed.age.last_from);
+        http1.resume_at(handed.age.number, handed.age.last_from);
         let mut reading = http1.begin_reading(|| self.buffers.take());
         let (announced, payload) = payload.split_at_checked(handed.parts.announced.into()).unwrap_or_default();
         if let Ok(Opening::Header(announced, _)) = proxy_protocol::open(announced, Accepts::Both) {

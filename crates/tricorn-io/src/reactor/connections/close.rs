@@ -29,7 +29,7 @@ impl Connections {
             self.extra.opened(matches!(phase.get(), Phase::Flushing(_)) && output.is_lent());
             self.chores.end(output);
         }
-        if matches!(phase.get(), Phase::Shaking) {
+        if matches!(phase.get(), Phase::Handshaking) {
             self.updates.handshake_is_over(token);
         }
         for request in wire.end() {

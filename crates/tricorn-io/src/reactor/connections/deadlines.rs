@@ -53,12 +53,12 @@ pub(super) struct Deadlines {
     /// Those that have fired and were not acted upon.
     fired: VecDeque<(Tick, Token)>,
     /// Where in the table the connections begin whose idle time is not yet that of a worker that leaves.
-    unhurried: Option<usize>,
+    to_shorten: Option<usize>,
 }
 
 impl Deadlines {
     pub fn new(timeouts: Timeouts, lifetime: Lifetime, now: u64, sleeper: Arc<Sleeper>) -> Deadlines {
-        Deadlines { timeouts, lifetime, wheel: Wheel::new(now), sleeper, fired: VecDeque::new(), unhurried: None }
+        Deadlines { timeouts, lifetime, wheel: Wheel::new(now), sleeper, fired: VecDeque::new(), to_shorten: None }
     }
 
     #[inline]
@@ -74,25 +74,25 @@ impl Deadlines {
     /// The worker leaves: what is set from now on is sooner, and what was set for idle connections is to be.
     pub fn drain(&mut self) {
         self.timeouts.drain();
-        self.unhurried = Some(0);
+        self.to_shorten = Some(0);
     }
 
     /// The next places of a table of so many, whose idle connections are to have the time of a worker that leaves.
-    pub fn take_unhurried(&mut self, places: usize) -> Range<usize> {
-        let Some(start) = self.unhurried.take() else { return 0..0 };
+    pub fn take_to_shorten(&mut self, places: usize) -> Range<usize> {
+        let Some(start) = self.to_shorten.take() else { return 0..0 };
         let end = places.min(start + config::SWEEP);
-        self.unhurried = (end < places).then_some(end);
+        self.to_shorten = (end < places).then_some(end);
         start..end
     }
 
     /// The baton is to be let go of: idle connections from this place on wait for the next holder.
-    pub fn leave_unhurried(&mut self, place: usize) {
-        self.unhurried = Some(place);
+    pub fn leave_to_shorten(&mut self, place: usize) {
+        self.to_shorten = Some(place);
     }
 
     /// Every connection that was idle when the worker began to leave has been looked at.
-    pub fn has_hurried(&self) -> bool {
-        self.timeouts.is_draining() && self.unhurried.is_none()
+    pub fn has_shortened(&self) -> bool {
+        self.timeouts.is_draining() && self.to_shorten.is_none()
     }
 
     /// A connection goes on to its next phase, whose deadline counts from now on.
@@ -165,7 +165,7 @@ impl Deadlines {
 
     /// For how long nothing fires.
     pub fn until_next(&self, now: u64) -> Option<u64> {
-        if !self.fired.is_empty() || self.unhurried.is_some() {
+        if !self.fired.is_empty() || self.to_shorten.is_some() {
             return Some(0);
         }
         self.wheel.until_next(now)

@@ -39,7 +39,7 @@ impl Connections {
                 return self.client_acted(id, half);
             }
             Phase::Busy(_) => self.busy_event(event).map(Outcome::Ready),
-            Phase::Shaking => self.handshake_event(event),
+            Phase::Handshaking => self.handshake_event(event),
             Phase::Idle | Phase::Head | Phase::Body | Phase::Storing => None,
         }
     }
@@ -48,7 +48,7 @@ impl Connections {
         let conn = self.conns.get_mut(token)?;
         conn.edges.unlist();
         match conn.phase.get() {
-            Phase::Idle | Phase::Shaking | Phase::Head | Phase::Body => self.read(token),
+            Phase::Idle | Phase::Handshaking | Phase::Head | Phase::Body => self.read(token),
             Phase::Lingering => {
                 self.discard(token);
                 None

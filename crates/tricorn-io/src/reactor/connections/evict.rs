@@ -53,8 +53,8 @@ impl Conn {
             // There may be bytes that were not looked at.
             _ if self.edges.is_readable() => None,
             Phase::Idle if self.served => Some(Claim::Served),
-            Phase::Idle | Phase::Shaking | Phase::Head if self.phase.deadline() <= due => Some(Claim::Overdue),
-            Phase::Idle | Phase::Shaking | Phase::Head => Some(Claim::Arriving),
+            Phase::Idle | Phase::Handshaking | Phase::Head if self.phase.deadline() <= due => Some(Claim::Overdue),
+            Phase::Idle | Phase::Handshaking | Phase::Head => Some(Claim::Arriving),
             Phase::Body | Phase::Storing | Phase::Queued => None,
             Phase::Busy(_) | Phase::Bridged(_) | Phase::Flushing(_) => None,
         }

@@ -50,7 +50,7 @@ impl Connections {
         let Returned { id, mut output, mut request, attachment, receiver, timing } = exchange.into_returned();
         let Concluded { sent, waits, is_held, file } = output.conclude(&mut self.chores.spent);
         self.chores.files.extend(file);
-        self.work.it_is(now);
+        self.work.set_now(now);
         self.count(&timing, sent, &request, now);
         let partial = request.partial;
         if link.may_reuse() && !partial {

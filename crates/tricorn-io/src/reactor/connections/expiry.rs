@@ -34,12 +34,12 @@ impl Connections {
     }
 
     /// The worker leaves: connections that are idle have less time from now on, or none.
-    pub fn hurry_idle(&mut self, now: u64) {
+    pub fn shorten_idle(&mut self, now: u64) {
         let last = self.deadlines.timeouts().last_of_idle(now);
         let ends_idle = self.deadlines.timeouts().ends_idle();
-        for position in self.deadlines.take_unhurried(self.conns.positions()) {
+        for position in self.deadlines.take_to_shorten(self.conns.positions()) {
             if self.work.is_hold_over() {
-                self.deadlines.leave_unhurried(position);
+                self.deadlines.leave_to_shorten(position);
                 return;
             }
             let Some((token, conn)) = self.conns.at(position) else { continue };
@@ -48,7 +48,7 @@ impl Connections {
                     self.work.takes_step();
                     self.end_idle(token);
                 }
-                Phase::Idle | Phase::Shaking => {
+                Phase::Idle | Phase::Handshaking => {
                     self.set_deadline(token, last);
                 }
                 Phase::Bridged(bridge) if bridge.is_over() => {
@@ -61,8 +61,8 @@ impl Connections {
 
     /// Whether clients that were idle when the worker began to leave are gone, but for newcomers; goes on with it.
     pub fn has_parted(&mut self, now: u64) -> bool {
-        self.hurry_idle(now);
-        self.deadlines.has_hurried()
+        self.shorten_idle(now);
+        self.deadlines.has_shortened()
     }
 
     fn expired(&mut self, token: Token, now: u64) -> Option<RequestId> {
@@ -75,7 +75,7 @@ impl Connections {
                 self.set_deadline(token, now + SECOND);
             }
             Phase::Idle => self.end_idle(token),
-            Phase::Shaking => self.handshake_failed(token, &Failure::new(Reason::Timeout, "it took too long")),
+            Phase::Handshaking => self.handshake_failed(token, &Failure::new(Reason::Timeout, "it took too long")),
             Phase::Head => {
                 self.board.add(Word::HeadTimeouts, 1);
                 let seconds = self.config.header_timeout / SECOND;

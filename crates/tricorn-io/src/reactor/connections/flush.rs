@@ -28,7 +28,7 @@ impl Connections {
 
     /// `now`: the time, or that of a moment ago; the deadlines of what comes next count from then.
     pub(super) fn flush(&mut self, token: Token, broken: bool, now: u64) {
-        self.work.time_goes_by();
+        self.work.invalidate_now();
         let Some(conn) = self.conns.get_mut(token) else { return };
         let (Some(_), Some(output)) = (conn.phase.get_mut().outgoing(), &mut conn.output) else { return };
         if output.note_event() {

@@ -1,10 +1,10 @@
 //! Connections on which TLS is spoken, or should be: what their handshakes come to.
 //!
 //! ```text
-//!   accept ──▶ Shaking ── bytes ──▶ queue ──▶ job ── not yet ──▶ Shaking
-//!                                              ├── over ──▶ Idle: requests come by TLS
-//!                                              ├── plain HTTP ──▶ Idle: the head is read, and refused (or sent to https)
-//!                                              └── failed, or too late ──▶ an alert, and closed
+//!   accept ──▶ Handshaking ── bytes ──▶ queue ──▶ job ── not yet ──▶ Handshaking
+//!                                                  ├── over ──▶ Idle: requests come by TLS
+//!                                                  ├── plain HTTP ──▶ Idle: the head is read, and refused (or sent to https)
+//!                                                  └── failed, or too late ──▶ an alert, and closed
 //! ```
 //!
 //! The queue and the jobs are not here (`accepting.rs`, `jobs.rs`).
@@ -20,7 +20,7 @@ use crate::exchange::output::Output;
 use crate::reactor::outgoing::Then;
 use crate::reactor::wire::Wire;
 use crate::scoreboard::Word;
-use crate::secured::Shaken;
+use crate::secured::HandshakeOutcome;
 use crate::stream::Stream;
 use crate::sys::poll::Token;
 use crate::tls::{Failure, Reason};
@@ -28,9 +28,9 @@ use tricorn_proto::access_log;
 use tricorn_proto::message::{Refusal, RefusalKind};
 
 /// What a read has met of TLS.
-pub(super) enum Meeting {
+pub(super) enum TlsEvent {
     /// A handshake goes on.
-    Shakes,
+    Handshake,
     /// What came before the handshake is wrong.
     Unannounced(Box<Refusal>),
     /// A head did not come by TLS, where that is spoken.
@@ -51,20 +51,20 @@ const REDIRECT: u16 = 308;
 const BAD_REQUEST: u16 = 400;
 
 impl Connections {
-    pub(super) fn meet(&mut self, token: Token, meeting: Meeting) -> Option<Outcome> {
-        match meeting {
-            Meeting::Shakes => return self.shake(token),
-            Meeting::Unannounced(refusal) => {
+    pub(super) fn on_tls(&mut self, token: Token, event: TlsEvent) -> Option<Outcome> {
+        match event {
+            TlsEvent::Handshake => return self.go_on_with_handshake(token),
+            TlsEvent::Unannounced(refusal) => {
                 self.handshake_failed(token, &Failure::new(Reason::Garbage, refusal.message()));
             }
-            Meeting::Misplaced(id) => self.misplaced(id),
-            Meeting::OnPlain(id) => self.tls_on_plain(id),
+            TlsEvent::Misplaced(id) => self.misplaced(id),
+            TlsEvent::OnPlain(id) => self.tls_on_plain(id),
         }
         None
     }
 
     /// There may be bytes of a handshake.
-    fn shake(&mut self, token: Token) -> Option<Outcome> {
+    fn go_on_with_handshake(&mut self, token: Token) -> Option<Outcome> {
         let conn = self.conns.get_mut(token)?;
         // While its stream is out the edge stays noted.
         let is_due = conn.edges.is_readable() && conn.output.is_some() && conn.edges.list();
@@ -86,22 +86,22 @@ impl Connections {
     }
 
     /// A job is done: the output is back. More of the handshake may have come meanwhile.
-    pub fn check_in_handshake(&mut self, token: Token, output: Output, shaken: Shaken) -> Option<Outcome> {
+    pub fn check_in_handshake(&mut self, token: Token, output: Output, outcome: HandshakeOutcome) -> Option<Outcome> {
         let conn = self.conns.get_mut(token)?;
         let stream = conn.output.insert(output).stream();
-        match shaken {
-            Shaken::NotYet if conn.edges.is_readable() => return self.shake(token),
-            Shaken::NotYet => self.await_event(token),
-            Shaken::Over => {
+        match outcome {
+            HandshakeOutcome::NotYet if conn.edges.is_readable() => return self.go_on_with_handshake(token),
+            HandshakeOutcome::NotYet => self.await_event(token),
+            HandshakeOutcome::Over => {
                 let is_resumed = stream.facts().is_some_and(|facts| facts.is_resumed);
                 self.board.add(if is_resumed { Word::TlsResumed } else { Word::TlsFull }, 1);
                 self.goes_on_to_requests(token, Stage::Secured, b"");
             }
-            Shaken::Plain(bytes) => {
+            HandshakeOutcome::Plain(bytes) => {
                 self.board.handshake_failed(Reason::Plain);
                 self.goes_on_to_requests(token, Stage::Misplaced, &bytes);
             }
-            Shaken::Failed(failure) => self.handshake_failed(token, &failure),
+            HandshakeOutcome::Failed(failure) => self.handshake_failed(token, &failure),
         }
         None
     }
@@ -118,7 +118,7 @@ impl Connections {
             reading.request.input.extend_from_slice(bytes);
             reading.came(now);
         }
-        self.deadlines.enter(token, &mut conn.phase, Change::Shaken, now);
+        self.deadlines.enter(token, &mut conn.phase, Change::HandshakeOver, now);
         self.updates.handshake_is_over(token);
         self.later(token);
     }
@@ -132,7 +132,7 @@ impl Connections {
         self.notice(failure.is_of_certificate(), || format!("TLS handshake with ip={peer} failed: {}", failure.detail));
         let Some(conn) = self.conns.get_mut(token) else { return };
         if is_told {
-            self.deadlines.enter(token, &mut conn.phase, Change::Shaken, clock::now());
+            self.deadlines.enter(token, &mut conn.phase, Change::HandshakeOver, clock::now());
             self.updates.handshake_is_over(token);
             self.linger(token);
         } else {
@@ -142,7 +142,7 @@ impl Connections {
 
     /// Closes a connection whose client has said nothing. Whether it was such a one.
     pub fn close_if_silent(&mut self, token: Token) -> bool {
-        let Some(conn) = self.conns.get(token).filter(|conn| matches!(conn.phase.get(), Phase::Shaking)) else {
+        let Some(conn) = self.conns.get(token).filter(|conn| matches!(conn.phase.get(), Phase::Handshaking)) else {
             return false;
         };
         let is_silent = |stream: &Stream| !stream.is_secured() && !stream.is_readable();

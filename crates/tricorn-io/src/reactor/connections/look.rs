@@ -3,7 +3,7 @@ use super::Connections;
 use super::begin_body::{begin_body, invite, keep};
 use super::conn::Conn;
 use super::deadlines::TimedPhase;
-use super::handshake::{Meeting, is_handshake};
+use super::handshake::{TlsEvent, is_handshake};
 use super::opening::{Opened, open};
 use super::phase::Change;
 use super::stage::Stage;
@@ -26,7 +26,7 @@ pub(super) enum Look {
     Unwritten(RequestId),
     Refused(RequestId, Box<Refusal>),
     /// Something about TLS.
-    Meeting(Meeting),
+    Tls(TlsEvent),
 }
 
 impl Connections {
@@ -67,7 +67,7 @@ impl Connections {
                     self.buffers.head_is_complete(request);
                     request.note_announced(conn.announced.as_ref());
                     if conn.stage != Stage::Plain && conn.stage.is_misplaced(request) {
-                        return Some(Look::Meeting(Meeting::Misplaced(id)));
+                        return Some(Look::Tls(TlsEvent::Misplaced(id)));
                     }
                     if let Err(refusal) = self.log.believe(request, conn.origin, self.board, &mut self.chores) {
                         return Some(Look::Refused(id, refusal));
@@ -114,8 +114,8 @@ fn complete(request: &mut Request, phase: &mut TimedPhase, now: u64, id: Request
 /// Looks for what a balancer announces before the first request; `None`: that is over.
 #[cold]
 fn look_for_opening(conn: &mut Conn, token: Token, config: &Config, now: u64) -> Option<Look> {
-    if conn.stage == Stage::Shaking {
-        return Some(Look::Meeting(Meeting::Shakes));
+    if conn.stage == Stage::Handshake {
+        return Some(Look::Tls(TlsEvent::Handshake));
     }
     let Wire::Http1(http1) = &mut conn.wire;
     let id = http1.current(token);
@@ -125,13 +125,13 @@ fn look_for_opening(conn: &mut Conn, token: Token, config: &Config, now: u64) ->
         Ok(Opened::NeedMore) => Some(Look::NeedMore),
         Ok(Opened::Over(announced)) => {
             (conn.stage, conn.announced) = (Stage::behind_header(conn.origin.listener, config), announced);
-            if conn.stage == Stage::Shaking {
+            if conn.stage == Stage::Handshake {
                 conn.edges.may_be_readable(); // what was read behind the header
-                return Some(Look::Meeting(Meeting::Shakes));
+                return Some(Look::Tls(TlsEvent::Handshake));
             }
             None
         }
-        Err(refusal) if config.is_tls_at(conn.origin.listener) => Some(Look::Meeting(Meeting::Unannounced(refusal))),
+        Err(refusal) if config.is_tls_at(conn.origin.listener) => Some(Look::Tls(TlsEvent::Unannounced(refusal))),
         Err(refusal) => Some(Look::Refused(id, refusal)),
     }
 }
@@ -141,7 +141,7 @@ fn look_for_opening(conn: &mut Conn, token: Token, config: &Config, now: u64) ->
 fn wrong(stage: Stage, head: Option<&mut Request>, id: RequestId, refusal: Box<Refusal>) -> Look {
     let Some(request) = head else { return Look::Refused(id, refusal) };
     if stage == Stage::Plain && is_handshake(request.unread()) {
-        return Look::Meeting(Meeting::OnPlain(id));
+        return Look::Tls(TlsEvent::OnPlain(id));
     }
     request.head_at = request.start; // for the log: as far as it was read
     Look::Refused(id, refusal)

@@ -1,5 +1,5 @@
 //! What stands before the first request of a connection: a header of the PROXY protocol, if its balancer sends one, then the handshake
-//! of TLS (`shake.rs`), if that is spoken there.
+//! of TLS (`handshake.rs`), if that is spoken there.
 //!
 //! Behind such a header the connection has the address of the client that it names, and is trusted as that client is.
 use super::conn::Origin;

@@ -12,7 +12,7 @@
 //!                                  ▲                                      ▼
 //!                                  └───────────── Left ─────────────── Bridged       (its application has the socket)
 //!
-//!   Idle ── Shakes ──▶ Shaking ── Shaken ──▶ Idle                          (by a door with TLS)
+//!   Idle ── HandshakeBegun ──▶ Handshaking ── HandshakeOver ──▶ Idle       (by a listener with TLS)
 //!   Idle, Head, Body, Storing, Queued ── Answered ──▶ Flushing
 //!   any ── Shut ──▶ Lingering ──▶ closed
 //! ```
@@ -29,7 +29,7 @@ pub(super) enum Phase {
     #[default]
     Idle,
     /// A handshake of TLS is under way, or is waited for.
-    Shaking,
+    Handshaking,
     /// A part of a head has come.
     Head,
     /// The head is complete, the body is not.
@@ -63,9 +63,9 @@ pub(super) enum Change {
     /// The connection is new.
     Accepted,
     /// It begins with a handshake of TLS.
-    Shakes,
+    HandshakeBegun,
     /// The handshake is over, or there is none.
-    Shaken,
+    HandshakeOver,
     /// The connection is new here, and came with a complete request.
     TakenOver,
     /// A head has begun to come at the time `first`, and its rest is waited for.
@@ -95,8 +95,8 @@ impl Phase {
     #[inline]
     pub fn enter(&mut self, change: Change) {
         *self = match (&*self, change) {
-            (Phase::Idle, Change::Accepted) | (Phase::Shaking, Change::Shaken) => Phase::Idle,
-            (Phase::Idle, Change::Shakes) => Phase::Shaking,
+            (Phase::Idle, Change::Accepted) | (Phase::Handshaking, Change::HandshakeOver) => Phase::Idle,
+            (Phase::Idle, Change::HandshakeBegun) => Phase::Handshaking,
             (Phase::Idle, Change::TakenOver) => Phase::Queued,
             (Phase::Idle, Change::Bytes { .. }) => Phase::Head,
             (Phase::Idle | Phase::Head, Change::Head) => Phase::Body,

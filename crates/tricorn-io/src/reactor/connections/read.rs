@@ -27,7 +27,7 @@ impl Connections {
                     self.refuse(id, &refusal);
                     return None;
                 }
-                Look::Meeting(meeting) => return self.meet(token, meeting),
+                Look::Tls(event) => return self.on_tls(token, event),
                 Look::NeedMore => {}
             }
             if taken >= config::READ_BURST || taken > 0 && self.work.is_turn_over() {

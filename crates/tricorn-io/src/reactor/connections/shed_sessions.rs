@@ -43,7 +43,7 @@ impl Conn {
         // There may be bytes that were not looked at.
         let is_quiet = !self.edges.is_listed() && !self.edges.is_readable();
         match self.phase.get() {
-            Phase::Shaking | Phase::Lingering => Some(Rank::WithoutRequest),
+            Phase::Handshaking | Phase::Lingering => Some(Rank::WithoutRequest),
             Phase::Idle | Phase::Head if is_quiet => Some(Rank::WithoutRequest),
             Phase::Body if is_quiet => Some(Rank::Body),
             _ => None,
@@ -98,7 +98,7 @@ impl Connections {
     fn shed_session(&mut self, token: Token) {
         let Some(conn) = self.conns.get(token) else { return };
         match conn.phase.get() {
-            Phase::Shaking => {
+            Phase::Handshaking => {
                 self.board.handshake_failed(Reason::Crowded);
                 self.close(token);
             }

@@ -137,7 +137,7 @@ impl Worker {
 fn name(phase: &Phase) -> &'static str {
     match phase {
         Phase::Idle => "idle",
-        Phase::Shaking => "shaking",
+        Phase::Handshaking => "handshaking",
         Phase::Head => "head",
         Phase::Body => "body",
         Phase::Storing => "storing",
@@ -166,15 +166,15 @@ fn a_silent_client_has_header_timeout() {
 fn a_handshake_has_its_time_and_the_request_behind_it_header_timeout() {
     let mut worker = Worker::new(1);
     worker.accept(1);
-    worker.change(1, Change::Shakes);
+    worker.change(1, Change::HandshakeBegun);
     assert_eq!(worker.pass(9 * SECOND), []);
-    worker.change(1, Change::Shaken);
+    worker.change(1, Change::HandshakeOver);
     let at = worker.now + 10 * SECOND;
     worker.pass_until_due(60 * SECOND, 1, "idle", at);
     worker.accept(2);
-    worker.change(2, Change::Shakes);
+    worker.change(2, Change::HandshakeBegun);
     let at = worker.now + 10 * SECOND;
-    worker.pass_until_due(60 * SECOND, 2, "shaking", at);
+    worker.pass_until_due(60 * SECOND, 2, "handshaking", at);
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn a_drain_shortens_what_clients_may_wait() {
     let first = worker.now;
     worker.change(3, Change::Bytes { first });
     worker.deadlines.drain();
-    assert_eq!(worker.deadlines.take_unhurried(0), 0..0, "there is no table");
+    assert_eq!(worker.deadlines.take_to_shorten(0), 0..0, "there is no table");
     let last = worker.deadlines.timeouts().last_of_idle(worker.now);
     assert_eq!(last, worker.now + config::LINGER);
     [1, 4].into_iter().for_each(|token| worker.set(token, last));
@@ -420,8 +420,8 @@ fn time_in_which_a_body_waits_for_the_disk_is_not_its_clients() {
 /// Changes that may follow in this phase.
 fn next_change(phase: &Phase, roll: u64, now: u64) -> Change {
     match phase {
-        Phase::Idle if roll.is_multiple_of(7) => Change::Shakes,
-        Phase::Shaking => Change::Shaken,
+        Phase::Idle if roll.is_multiple_of(7) => Change::HandshakeBegun,
+        Phase::Handshaking => Change::HandshakeOver,
         Phase::Idle if roll.is_multiple_of(2) => Change::Bytes { first: now },
         Phase::Idle | Phase::Head => Change::Head,
         Phase::Body if roll.is_multiple_of(3) => Change::Unwritten,

@@ -9,7 +9,7 @@ pub(super) enum Stage {
     /// A header may come.
     Header,
     /// The handshake has not come to its end.
-    Shaking,
+    Handshake,
     /// There is none: the client speaks plain HTTP where TLS is spoken.
     Misplaced,
     /// Requests come by TLS.
@@ -29,7 +29,7 @@ impl Stage {
     }
 
     pub fn behind_header(listener: u16, config: &Config) -> Stage {
-        if config.is_tls_at(listener) { Stage::Shaking } else { Stage::Plain }
+        if config.is_tls_at(listener) { Stage::Handshake } else { Stage::Plain }
     }
 
     /// A head came where TLS is spoken. Whether it did not come by TLS; else its scheme is https, unless a front end says something
@@ -45,6 +45,6 @@ impl Stage {
     /// Whether the first request is still to be waited for.
     #[inline]
     pub fn is_before_requests(self) -> bool {
-        matches!(self, Stage::Header | Stage::Shaking)
+        matches!(self, Stage::Header | Stage::Handshake)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Idle                 header_timeout after its acceptance, then keepalive after each reply, or until it has its age
-//!   Shaking              tls_handshake_timeout after its acceptance, whatever comes; then as a new connection
+//!   Handshaking          tls_handshake_timeout after its acceptance, whatever comes; then as a new connection
 //!   Head                 header_timeout after its first byte: more bytes do not move it
 //!   Body                 body_timeout and the minimum rate
 //!   Storing              body_timeout for each piece that goes to disk
@@ -104,8 +104,8 @@ impl Timeouts {
     pub fn after(&self, change: &Change, now: u64) -> Option<u64> {
         Some(match change {
             // A drain is not held up by a client that connected just before it and says nothing.
-            Change::Shakes => now + self.limited(self.handshake),
-            Change::Accepted | Change::Shaken => now + self.limited(self.header),
+            Change::HandshakeBegun => now + self.limited(self.handshake),
+            Change::Accepted | Change::HandshakeOver => now + self.limited(self.header),
             Change::Bytes { first } => first + self.header,
             // While draining no longer than a request takes that is on its way already: a reply begun before may have
             // promised to keep the connection.

@@ -31,10 +31,10 @@ impl Connections {
         self.board.set(Word::Connections, self.len() as u64);
         if let Some(conn) = self.conns.get_mut(token) {
             let Wire::Http1(http1) = &mut conn.wire;
-            http1.goes_on_at(0, self.deadlines.lifetime().draw(now));
+            http1.resume_at(0, self.deadlines.lifetime().draw(now));
             self.deadlines.enter(token, &mut conn.phase, Change::Accepted, now);
             if self.config.is_tls_at(listener) {
-                self.deadlines.enter(token, &mut conn.phase, Change::Shakes, now);
+                self.deadlines.enter(token, &mut conn.phase, Change::HandshakeBegun, now);
             }
         }
         token

@@ -29,7 +29,7 @@ pub struct Work {
     /// Steps that may be taken before the baton is let go of.
     steps: u32,
     /// The time, if it was read in this hold of the baton, and nothing was sent or read since; 0: it was not.
-    just_now: u64,
+    cached_now: u64,
     /// There may be pieces of bodies that were written.
     written: bool,
     runner: Runner,
@@ -44,7 +44,7 @@ impl Work {
             is_late: false,
             bytes: config::TURN_BYTES,
             steps: config::STEPS,
-            just_now: 0,
+            cached_now: 0,
             written: false,
             runner: Runner::Monitor,
             held: HeldAnswers::default(),
@@ -58,20 +58,20 @@ impl Work {
 
     /// The time was read.
     #[inline]
-    pub fn it_is(&mut self, now: u64) {
-        self.just_now = now;
+    pub fn set_now(&mut self, now: u64) {
+        self.cached_now = now;
     }
 
     /// Something is done that takes a while.
     #[inline]
-    pub fn time_goes_by(&mut self) {
-        self.just_now = 0;
+    pub fn invalidate_now(&mut self) {
+        self.cached_now = 0;
     }
 
     /// The time at which something was done that took a while. A reading costs 20 ns, and requests have a few.
     #[inline]
     pub fn time(&mut self) -> u64 {
-        match std::mem::take(&mut self.just_now) {
+        match std::mem::take(&mut self.cached_now) {
             0 => clock::now(),
             now => now,
         }
@@ -139,7 +139,7 @@ impl Work {
     #[inline]
     pub fn begin_hold(&mut self) {
         self.steps = config::STEPS;
-        self.time_goes_by();
+        self.invalidate_now();
     }
 
     /// Whether one more step may be taken before the baton is let go of.
@@ -240,11 +240,11 @@ mod tests {
     #[test]
     fn a_time_is_used_once_and_in_the_same_hold() {
         let mut work = Work::new();
-        work.it_is(7);
+        work.set_now(7);
         assert_eq!(work.time(), 7);
         assert!(work.time() > 7, "it took a while");
-        for goes_by in [Work::begin_hold, Work::time_goes_by] {
-            work.it_is(7);
+        for goes_by in [Work::begin_hold, Work::invalidate_now] {
+            work.set_now(7);
             goes_by(&mut work);
             assert!(work.time() > 7);
         }

@@ -35,7 +35,7 @@ impl Http1 {
     }
 
     /// The connection is new here: it has had so many requests in another worker, and its age.
-    pub fn goes_on_at(&mut self, number: u32, last_from: Tick) {
+    pub fn resume_at(&mut self, number: u32, last_from: Tick) {
         (self.number, self.last_from) = (number, last_from);
     }
 
