@@ -25,6 +25,7 @@ use crate::exchange::outbox::SharedBytes;
 use crate::exchange::responses::Responses;
 use crate::exchange::{Exchange, Sent};
 use crate::logs::Logs;
+use crate::one_queue::company::Company;
 use crate::one_queue::siblings::Siblings;
 use crate::reactor::{Chores, Listener, Protocol, Reactor, Runner, SlotReadiness, Surroundings, WAKE};
 use crate::scoreboard::group::GroupWord;
@@ -179,7 +180,7 @@ impl Engine {
         shared.life.is_draining()
             || shared.board.orders_not_ready()
             || shared.config.keepalive == 0
-            || (shared.config.siblings && shared.channel().is_none() && shared.has_queued())
+            || (shared.company() == Company::Siblings && shared.has_queued())
     }
 
     /// The fields that replies to this client have which tell the load; `None`: those that all replies have.

@@ -5,6 +5,7 @@ use crate::clock::{self, MILLI};
 use crate::config::SHARE_TICK;
 use crate::exchange::Exchange;
 use crate::exchange::id::RequestId;
+use crate::one_queue::company::Company;
 use crate::one_queue::rules::{RECENT, is_our_turn, may_send, nudge, ring};
 use crate::one_queue::siblings::{LoadSnapshot, Siblings};
 use crate::reactor::{Front, Handed};
@@ -20,6 +21,11 @@ impl Shared {
     pub fn channel(&self) -> Option<(&Siblings, &Channel)> {
         let siblings = self.siblings.get()?;
         Some((siblings, siblings.channel.as_ref()?))
+    }
+
+    /// Who else serves what comes by the listeners.
+    pub fn company(&self) -> Company {
+        Company::of(self.config.siblings, self.channel().is_some())
     }
 
     /// Calls take long, and no thread waits for events now: a parked app thread does it, or the monitor, at once.
@@ -186,7 +192,7 @@ impl Shared {
     /// enough calls are under way.
     pub fn open_gate(&self, core: &mut Core) {
         let may_start = core.reactor.may_start();
-        let open = may_start || !self.config.siblings || self.accepts_for_all(core);
+        let open = may_start || self.company().is_alone() || self.accepts_for_all(core);
         if core.reactor.set_gate(open) && !open && (core.polling.is_some() || self.waiting.hub().is_some()) {
             core.reactor.take_missed();
         }
@@ -261,7 +267,7 @@ impl Shared {
 
     /// No app thread is there: the listeners are for others, if those can do better.
     pub fn tend_gate(&self, core: &mut Core) {
-        if self.config.siblings {
+        if !self.company().is_alone() {
             let open = self.accepts_for_all(core);
             if core.reactor.set_gate(open) && !open && self.waiting.hub().is_some() {
                 core.reactor.take_missed();

@@ -17,6 +17,7 @@
 //! Here stands what that takes: what is known of the siblings, when something may be sent, and the message in which a request
 //! travels. `reactor/hand_over.rs` sends and takes one, `engine/one_queue.rs` says when.
 
+pub mod company;
 pub mod message;
 pub mod rules;
 pub mod siblings;

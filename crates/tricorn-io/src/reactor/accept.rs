@@ -4,6 +4,7 @@ use super::accepting::Taken;
 use super::connections::{Newcomer, Runner};
 use crate::clock;
 use crate::exchange::id::RequestId;
+use crate::one_queue::company::Company;
 use crate::sys::poll::Token;
 
 impl Reactor {
@@ -15,7 +16,7 @@ impl Reactor {
         }
         if ended.pause {
             // With siblings an app thread opens it when it has nothing to do: only then may this worker accept.
-            self.set_gate(!self.config.siblings);
+            self.set_gate(self.accepting.company().is_alone());
         }
         if ended.retry {
             self.watch_listeners();
@@ -52,7 +53,7 @@ impl Reactor {
 
     /// Whether a listener has a connection that was meant for a sibling, and that is taken here.
     pub fn look_at_listeners(&mut self) -> bool {
-        self.config.siblings && self.accepting.look_at_listeners()
+        self.accepting.look_at_listeners()
     }
 
     /// Takes one connection, to be read from at the next turn of the reactor. Whether there was any.
@@ -66,21 +67,24 @@ impl Reactor {
         true
     }
 
-    /// App threads that are in no call, the one that runs this included; the monitor knows of none.
-    fn free_threads_here(&self) -> usize {
+    /// Whether a connection is left to a sibling: no thread here could begin its request at once.
+    fn leaves_to_sibling(&self) -> bool {
         let is_app_thread = self.connections.work().runner() == Runner::AppThread;
-        if is_app_thread { self.dispatch.admission().capacity().free() } else { 0 }
+        let admission = self.dispatch.admission();
+        // In no call, the one that runs this included; the monitor knows of none.
+        let free = if is_app_thread { admission.capacity().free() } else { 0 };
+        match self.accepting.company() {
+            Company::Alone => false,
+            Company::Siblings => admission.waiting() >= free,
+            // What can be handed over may be taken: the sleeping sibling was not woken for it.
+            Company::OneQueue => is_app_thread && self.may_start() && admission.waiting() >= free,
+        }
     }
 
     /// Takes one connection and reads from it at once: with `TCP_DEFER_ACCEPT` its request is there already.
     pub(super) fn accept_one(&mut self, listener: u16) -> Option<RequestId> {
         let full = self.dispatch.admission().is_full();
-        // What can be handed over may be taken: the sleeping sibling was not woken for it.
-        let passes_on =
-            self.accepting.is_way_out() && (self.connections.work().runner() == Runner::Monitor || !self.may_start());
-        let for_sibling =
-            self.config.siblings && !passes_on && self.dispatch.admission().waiting() >= self.free_threads_here();
-        if full || for_sibling || !self.has_room_for(listener) {
+        if full || self.leaves_to_sibling() || !self.has_room_for(listener) {
             self.accepting.end_round();
             if full {
                 self.set_gate(false);

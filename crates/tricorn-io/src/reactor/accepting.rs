@@ -6,8 +6,9 @@ use super::connections::Newcomer;
 use super::gate::{Ended, Gate};
 use super::jobs::{Handshakes, Job};
 use super::listener::{Accepted, Listener};
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::exchange::output::Output;
+use crate::one_queue::company::Company;
 use crate::one_queue::siblings::Pages;
 use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::poll::{Poller, Token};
@@ -22,6 +23,7 @@ const SEARCH: usize = 64;
 pub(super) struct Accepting {
     config: Arc<Config>,
     board: Scoreboard,
+    company: Company,
     gate: Gate,
     channel: ChannelWatch,
     handshakes: Handshakes,
@@ -44,6 +46,7 @@ impl Accepting {
         listeners: Vec<Listener>,
     ) -> Accepting {
         Accepting {
+            company: Company::of(config.siblings, false),
             gate: Gate::new(listeners, entrance.clone()).speaks_tls(&config),
             channel: ChannelWatch::new(poller, entrance),
             handshakes: Handshakes::new(&config, board),
@@ -162,7 +165,7 @@ impl Accepting {
     /// Whether a listener has a connection that was meant for a sibling. It is taken here: the event loop would call for it again
     /// and again until the sibling comes, which may wait for this very processor.
     pub fn look_at_listeners(&mut self) -> bool {
-        if !self.gate.entrance().is_direct() {
+        if self.company.is_alone() || !self.gate.entrance().is_direct() {
             return false;
         }
         let waits = |listener: &Listener| listener.watched().is_some() && listener.has_some();
@@ -171,9 +174,11 @@ impl Accepting {
         true
     }
 
-    /// Connections wait at this listener; so many may be taken before others are looked at.
-    pub fn begin_round(&mut self, listener: u16, most: u32) {
-        self.gate.begin_round(listener, most);
+    /// Connections wait at this listener.
+    pub fn begin_round(&mut self, listener: u16) {
+        // A hub takes the next one when the call before it has ended or waits: no sibling was quicker.
+        let leaves_others = !self.company.is_alone() && !self.config.hub;
+        self.gate.begin_round(listener, if leaves_others { 1 } else { config::ACCEPT_BURST });
     }
 
     #[inline]
@@ -221,14 +226,15 @@ impl Accepting {
         self.channel.listen(wakeup, watch);
     }
 
-    /// Waiting requests can be handed over, so that the monitor takes whatever comes.
-    pub fn open_way_out(&mut self) {
-        self.channel.open_way_out();
+    /// There is a channel to the siblings.
+    pub fn open_channel(&mut self) {
+        self.company = Company::of(self.config.siblings, true);
     }
 
+    /// Who else serves what comes by the listeners.
     #[inline]
-    pub fn is_way_out(&self) -> bool {
-        self.channel.is_way_out()
+    pub fn company(&self) -> Company {
+        self.company
     }
 
     /// There is a message in the channel.

@@ -14,13 +14,11 @@ pub(super) struct ChannelWatch {
     wakeup: bool,
     /// There was a message in the channel.
     offered: bool,
-    /// Waiting requests can be handed over.
-    way_out: bool,
 }
 
 impl ChannelWatch {
     pub fn new(poller: Arc<Poller>, entrance: Arc<Entrance>) -> ChannelWatch {
-        ChannelWatch { poller, entrance, channel: false, wakeup: false, offered: false, way_out: false }
+        ChannelWatch { poller, entrance, channel: false, wakeup: false, offered: false }
     }
 
     /// Has the poller watch the channel, or leaves it to workers that can serve what comes. What fails is to be tried again.
@@ -44,15 +42,6 @@ impl ChannelWatch {
         }
         let result = if watch { self.poller.add_edge(wakeup, GROUP_WAKEUP) } else { self.poller.remove(wakeup) };
         self.wakeup = watch && result.is_ok();
-    }
-
-    pub fn open_way_out(&mut self) {
-        self.way_out = true;
-    }
-
-    #[inline]
-    pub fn is_way_out(&self) -> bool {
-        self.way_out
     }
 
     pub fn came(&mut self) {

@@ -56,7 +56,7 @@ impl Reactor {
 
     /// Waiting requests can be handed over, so that the monitor takes whatever comes.
     pub fn may_hand_over(&mut self) {
-        self.accepting.open_way_out();
+        self.accepting.open_channel();
     }
 
     /// Whether there was a message in the channel since this was asked last.

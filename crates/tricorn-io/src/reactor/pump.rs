@@ -2,7 +2,6 @@
 use super::Reactor;
 use super::connections::{Outcome, Runner, SlotReadiness};
 use super::tokens::Source;
-use crate::config;
 use crate::exchange::Exchange;
 use crate::exchange::id::RequestId;
 use crate::sys::poll::{Event, Events};
@@ -70,9 +69,7 @@ impl Reactor {
                 return self.act_on(outcome);
             }
             Source::Listener(index) => {
-                // A hub takes the next one when the call before it has ended or waits: no sibling was quicker.
-                let leaves_others = self.config.siblings && !self.config.hub;
-                self.accepting.begin_round(index, if leaves_others { 1 } else { config::ACCEPT_BURST });
+                self.accepting.begin_round(index);
                 let listener = self.accepting.next_in_round()?;
                 return self.accept_one(listener);
             }
