@@ -211,3 +211,58 @@ impl AdminConn {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    fn pair() -> (AdminConn, UnixStream) {
+        let (ours, client) = UnixStream::pair().expect("sockets");
+        ours.set_nonblocking(true).expect("a socket");
+        (AdminConn::new(Stream::new(ours.into()), Peer::Unix, false), client)
+    }
+
+    fn path(conn: &mut AdminConn) -> Option<Vec<u8>> {
+        let is_question = matches!(conn.look(&HeadPolicy::default()), Look::Question);
+        let request = conn.request().filter(|_| is_question)?;
+        Some(request.head.path.of(request.head_bytes()).to_vec())
+    }
+
+    #[test]
+    fn questions_that_came_together_are_read_one_after_another() {
+        let (mut conn, mut client) = pair();
+        client
+            .write_all(b"GET /one HTTP/1.1\r\nHost: a\r\n\r\nGET /two HTTP/1.1\r\nHost: a\r\n\r\n")
+            .expect("a socket");
+        assert_eq!(conn.fill(Box::default), Moved::Some);
+        assert_eq!(path(&mut conn).as_deref(), Some(b"/one".as_slice()));
+        assert_eq!(conn.send(b"an answer", Then::Next), Moved::All(Then::Next));
+        conn.answered_in_place(Vec::new(), 5);
+        conn.next_question();
+        assert_eq!(path(&mut conn).as_deref(), Some(b"/two".as_slice()));
+        assert_eq!(conn.fill(Box::default), Moved::Waits);
+    }
+
+    #[test]
+    fn a_balancers_own_line_is_the_first_on_its_connection() {
+        let (mut conn, mut client) = pair();
+        client.write_all(b"agent\n").expect("a socket");
+        assert_eq!(conn.fill(Box::default), Moved::Some);
+        assert!(matches!(conn.look(&HeadPolicy::default()), Look::Wrong(_)));
+        assert_eq!(conn.first_bytes(), Some(b"agent\n".as_slice()));
+        conn.send(b"an answer", Then::Next);
+        assert_eq!(conn.first_bytes(), None);
+    }
+
+    #[test]
+    fn one_with_a_reserved_descriptor_keeps_its_place() {
+        let (mut conn, _client) = pair();
+        assert!(conn.may_be_dropped());
+        conn.borrowed = true;
+        assert!(!conn.may_be_dropped());
+        (conn.borrowed, conn.state) = (false, State::Waiting);
+        assert!(!conn.may_be_dropped());
+    }
+}
