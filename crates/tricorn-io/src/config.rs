@@ -24,7 +24,7 @@ pub struct Config {
     pub siblings: bool,
     /// Most requests running or waiting at once; beyond it nothing is accepted. Under a hub: most that run.
     pub worker_connections: usize,
-    /// Most connections held; beyond it others are closed to make room (`reactor/evict.rs`), or nothing is accepted.
+    /// Most connections held; beyond it others are closed to make room (`reactor/connections/evict.rs`), or nothing is accepted.
     pub max_connections: usize,
     /// Most descriptors that clients hold: connections, files of bodies and of replies. The others are the
     /// application's.
@@ -39,7 +39,7 @@ pub struct Config {
     pub closes_idle: bool,
     /// Time from a connection's first byte (or its acceptance) to its complete head.
     pub header_timeout: u64,
-    /// Most memory of all heads that are not complete; beyond it the longest are refused (`reactor/shed_heads.rs`).
+    /// Most memory of all heads that are not complete; beyond it the longest are refused (`reactor/connections/shed_heads.rs`).
     pub head_buffer_total: usize,
     /// Time a body may take before `body_min_rate` counts, and the longest in which nothing of it comes.
     pub body_timeout: u64,

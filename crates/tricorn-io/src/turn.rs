@@ -3,7 +3,7 @@
 //! What never ends by itself (messages of a client that does not pause, pipelined requests, a response whose client reads as fast as it is
 //! written) gets a turn of about [`TURN`]; then everything else that is ready comes first. The loops that ask:
 //!
-//! * the reactor: connections with more to do wait for the next look at the events once the last one is a turn old (`reactor/work.rs`);
+//! * the reactor: connections with more to do wait for the next look at the events once the last one is a turn old (`reactor/connections/work.rs`);
 //! * a WebSocket that is read (`websocket.rs`);
 //! * the servers of event loops and hubs, between two requests or events;
 //! * what calls read and send under a loop without ever having to wait ([`Streak`]).

@@ -25,7 +25,7 @@ impl Engine {
     /// From now on the socket is the application's: nothing happens to it until the exchange is over, and then it is closed.
     ///
     /// Where the client speaks TLS the application gets one end of a pair, and the reactor carries the bytes
-    /// (`reactor/bridge.rs`). What is written by way of the exchange goes there as well, behind the application's.
+    /// (`reactor/connections/bridge.rs`). What is written by way of the exchange goes there as well, behind the application's.
     ///
     /// What `request_timeout` does to the call it does from now on without an answer of ours: a 504 in the midst of another
     /// protocol would be taken for a part of that. If the monitor has answered already, the socket is closed for writing.

@@ -1,7 +1,7 @@
 //! Responses that the server gives without the application: refusals, the early 504, what is asked on admin listeners.
 //!
 //! All of them are made here, by the reply machine that applications have: so framing, HEAD, Date, Connection and X-Request-ID
-//! are decided where they always are. `reactor/respond.rs` sends them, or the exchange does; the monitor sends those that an
+//! are decided where they always are. `reactor/connections/respond.rs` sends them, or the exchange does; the monitor sends those that an
 //! exchange is too late for (`Watched::answer_late`).
 use super::encoding;
 use tricorn_proto::message::status::reason;
