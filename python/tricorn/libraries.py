@@ -1,4 +1,4 @@
-"""Libraries whose calls wait, for what the doctor says of them: what they are for, and what to use on an event loop."""
+"""Libraries whose calls may block, with their purpose and what to use instead on an event loop."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ class Library(Record):
     title: str
     """Its name on the package index."""
     imports: tuple[str, ...]
-    """The modules whose import means that it is used."""
+    """Modules whose import shows that the library is used."""
     what: str
     """Purpose of the library."""
     loop: str = ""
-    """Alternative where an event loop runs. Empty if the library has a way of its own, or is not for requests."""
+    """Alternative on an event loop. Empty if the library is asynchronous itself, or is not used in requests."""
 
 
 _OFFLOAD = "`await tricorn.offload(…)(…)`"
@@ -25,7 +25,7 @@ _ALL = (
     Library("Django", ("django.db",), "its database connections"),
     Library("grpcio", ("grpc",), "gRPC"),
     Library("mysqlclient", ("MySQLdb",), "MySQL", "aiomysql or asyncmy"),
-    Library("PyMySQL", ("pymysql",), "MySQL", "aiomysql, which is made of it"),
+    Library("PyMySQL", ("pymysql",), "MySQL", "aiomysql, which is based on it"),
     Library("oracledb", ("oracledb",), "Oracle", "its own connect_async() in thin mode"),
     Library("cx_Oracle", ("cx_Oracle",), "Oracle", "its successor oracledb with connect_async()"),
     Library("pyodbc", ("pyodbc",), "ODBC", f"aioodbc, or {_OFFLOAD}"),

@@ -277,7 +277,7 @@ class Run:
             server.wait()
 
 
-REQUESTS = r" Other requests at that time: \d+ \(\d+\.\d+ request-seconds\)\."
+REQUESTS = r" It delayed \d+ other requests? \(\d+\.\d+ request-seconds\)\."
 VARIES = {
     r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}\]": None,
     r"\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}": None,

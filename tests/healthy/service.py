@@ -173,7 +173,7 @@ def aiohttp():
 CLASSES = ("sync", "gthread", "gevent", "eventlet", "asgi-asyncio", "asgi-uvloop", "tornado", "aiohttp")
 WSGI_CLASSES = ("sync", "gthread", "gevent", "eventlet")
 SAID = re.compile(r"blocked for|room in a pool|saturated for| has run for | took [\d.]+ s in worker")
-STARVED = re.compile(r" STARVED: |wanted a processor ([3-9]\d|100) %")
+STARVED = re.compile(r" STARVED: |waiting for CPU ([3-9]\d|100) %")
 FAST = ("fast", "fast", "fast", "computes", "pooled")
 SLOW = ("waits", "streams", "waits_long", "collects", "body")
 

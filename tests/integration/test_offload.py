@@ -174,7 +174,7 @@ def test_what_threads_do_is_told_to_the_call(worker_class: str, tmp_path: Path) 
             "busy": 0,
             "waiting": 0,
         }
-        assert f"Calls in threads: 7 ({seconds:.1f} s that would have held up the others), 0 under way" in doctor()
+        assert f"Offloaded calls: 7 ({seconds:.1f} s), 0 running" in doctor()
         os.kill(server.worker_pid(), signal.SIGKILL)
         until(lambda: told(calls_total=7), "its threads are gone, and what they did stays")
         assert told.now()["seconds_total"] == seconds

@@ -48,9 +48,9 @@ def names_it(worker_class: str, loop: str) -> None:
         assert float(found[2]) >= 0.8 * SECONDS
         said = found[3]
         assert "work.py:6 in blocks" in said
-        assert "The line: C.usleep(" in said
+        assert "Code: C.usleep(" in said
         assert re.search(r"BLOCKED_SYSCALL: blocked (9\d|100) %", said), said
-        assert "Cure: " in said, said
+        assert "Fix: " in said, said
         assert re.search(r"Blocked in the system call (clock_)?nanosleep", said), said
         assert re.search(r"The (request|last to begin): GET /blocks", said), said
 
@@ -101,7 +101,7 @@ def test_with_reload_a_single_stall_that_delays_nothing_else_is_told(worker_clas
     with site(worker_class, "reload = True\n", loop=loop) as server:
         server.get("/blocks")
         (said,) = server.log.wait(REPORT.pattern)
-        assert "The line: C.usleep(" in said[3], said
+        assert "Code: C.usleep(" in said[3], said
         assert "Other requests" not in said[3], said
 
 
@@ -158,5 +158,5 @@ def test_a_pause_of_the_process_is_no_stall() -> None:
         for _ in range(30):  # long enough for a report to come
             server.get("/")
         told = [line[0] for line in server.log.matching(REPORT.pattern)]
-        wanted = [re.search(r"STARVED|wanted a processor ([2-9]\d|100) %", line) for line in told]
+        wanted = [re.search(r"STARVED|waiting for CPU ([2-9]\d|100) %", line) for line in told]
         assert all(wanted), f"a machine that has no processor for it is told, and true: {told}"

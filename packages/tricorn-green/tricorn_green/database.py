@@ -42,10 +42,10 @@ class Refusals:
         connections = "connection" if self.count == 1 else "connections"
         return (
             f"The database at {address} refused a worker {self.count} {connections}: {self.text}. "
-            f"This server holds {held}. {workers} x {each} requests (workers x worker_connections) may ask for "
-            f"{workers * each} connections at once; PostgreSQL allows 100 in all if max_connections is not set, "
-            "97 of them for ordinary users. Share connections in a pool, lower workers or worker_connections, raise "
-            "max_connections, or put PgBouncer before the database."
+            f"This server holds {held}. {workers} x {each} requests (workers x worker_connections) can use up to "
+            f"{workers * each} connections at once; PostgreSQL allows 100 by default, 97 of them for ordinary users. "
+            "Share connections in a pool, lower workers or worker_connections, raise max_connections, or put PgBouncer "
+            "in front of the database."
         )
 
 

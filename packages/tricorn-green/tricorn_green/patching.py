@@ -130,8 +130,8 @@ def _patch(alias: str, log: Log) -> None:
     for module, kept in early.mend(found).items():
         more = [f"{len(kept) - MOST_NAMED} more"] if len(kept) > MOST_NAMED else []
         log.warning(
-            "%s before it could be patched for %s, and keeps %s. They block all requests of a worker, or are shared by "
-            "them: import it later, in the application or in the hook post_fork.",
+            "%s before it could be patched for %s, and still has %s. These block all requests of a worker, or are "
+            "shared by them: import it later, in the application or in the hook post_fork.",
             _imported(module),
             alias,
             ", ".join([*kept[:MOST_NAMED], *more]),

@@ -1,4 +1,4 @@
-"""Results of `tricorn ctl` for people: tables, and a line for each value. Pure."""
+"""Formats the results of `tricorn ctl` as text: tables, or a line for each value. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def text(word: str, result: Result) -> str:
 
 
 def printable(text: str) -> str:
-    """Escapes what clients and other users have written, so that a terminal does not obey it."""
+    """Escapes control characters in text from clients and other users, so that a terminal does not interpret them."""
     return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
 
 
@@ -53,7 +53,7 @@ def _text(word: str, result: Result) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Empty if there are no rows."""
+    """Aligns rows in columns. Empty if there are no rows."""
     cells = [["-" if value is None else str(value) for value in row] for row in rows]
     if not cells:
         return ""
@@ -63,9 +63,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def routes(result: Result, most: int | None = None) -> str:
-    """Renders the cost of each route: its total time, and where that went, for the requests that told."""
+    """Renders the cost of each route: its total time, and the shares of it for the requests that measured them."""
     if not result["counted"]:
-        return "Routes are not counted (route_metrics = 0)."
+        return "Route metrics are disabled (route_metrics = 0)."
     rows = result["routes"]
     whole = sum(row["seconds"] for row in rows)
     if not rows:
@@ -94,24 +94,26 @@ def _route(row: Result, whole: float) -> tuple[object, ...]:
 
 
 def stalls(result: Result) -> str:
-    """A block for each kind: what it costs and where it is, what was seen, the cure."""
+    """Renders a block for each kind of stall: its cost, its place, the cause and the fix."""
     if not result["stalls"]:
         since = "in the last minute" if result["since"] == "minute" else "since the start"
-        why = ": nothing looks for it (doctor = off)" if result.get("doctor") == "off" else ""
-        return f"Nothing has held up an event loop or a hub {since}{why}."
+        why = " (not monitored: doctor = off)" if result.get("doctor") == "off" else ""
+        return f"No stalls {since}{why}."
     return "\n\n".join(_stall(number, row) for number, row in enumerate(result["stalls"], 1))
 
 
 def _stall(number: int, row: Result) -> str:
     total, package = row["total"], row["package"]
-    place = f"{row['file']}:{row['line'] or '?'} in {row['function']}" if row["file"] else "no line of the application"
+    place = (
+        f"{row['file']}:{row['line'] or '?'} in {row['function']}" if row["file"] else "(no line of the application)"
+    )
     library = " ".join(filter(None, (row["library"], row["library_version"])))
     if row["c_function"]:
         library += f" ({row['c_function']})"
     if package is not None:
         library = f"{library} of {package['name']} {package['version']}".strip()
     is_wait = row["waiting"] > 0
-    # Those that wait are told apart from what they wait for.
+    # The victims are shown apart from the line that keeps them waiting.
     is_of_others = is_wait or row["verdict"] == "GIL_VICTIM"
     blocked = "" if is_wait and row["pool"] else f", blocked {row['blocked'] * 100:.0f} %"
     lines = (
@@ -121,7 +123,7 @@ def _stall(number: int, row: Result) -> str:
         f"   {row['sentence']}" if is_of_others else "",
         f"   {place}: {row['source']}" if row["source"] else f"   {place}",
         f"   {library}" if library else "",
-        f"   Cure: {row['cure']} ({row['link']})",
+        f"   Fix: {row['cure']} ({row['link']})",
     )
     return "\n".join(filter(None, lines))
 
@@ -131,7 +133,7 @@ def _times(count: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """The two largest units: `3 d 4 h`, `12 s`."""
+    """Formats a duration with its two largest units: `3 d 4 h`, `12 s`."""
     left = int(seconds)
     parts: list[str] = []
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")):
@@ -155,13 +157,13 @@ def _worker(row: Result) -> tuple[object, ...]:
 
 
 def _call(row: Result) -> str:
-    """Returns the address of a call for `cancel`; a server without that command gives the slot only."""
+    """Returns the address of a request for `cancel`; the slot alone if the server has no such command."""
     return f"{row['slot']}.{row['place']}@{row['start']}" if "start" in row else str(row["slot"])
 
 
 def _stacks(worker: Result) -> Iterable[str]:
     is_idle = not (worker["threads"] or worker.get("waiting"))
-    idle = ": nothing of it is in the application" if is_idle else ""
+    idle = ": idle" if is_idle else ""
     yield f"Worker {worker['slot']} (pid {worker['pid']}){idle}"
     for request in worker["requests"]:
         yield f"  {request['age']:.1f} s  {request['text']}"

@@ -1,4 +1,4 @@
-"""Advice against a stall: by the library that is known, else by the verdict and the worker class."""
+"""Remedies for stalls: by library if it is known, otherwise by verdict and worker class."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TITLES = {
 """Libraries that may be the system's own: the driver in front of each."""
 
 WAITS = ("BLOCKED_SYSCALL", "LOCK_WAIT")
-"""Verdicts against which a thread helps: the call gives the GIL away while it waits."""
+"""Verdicts for which a thread helps: the call releases the GIL while it waits."""
 
 
 class Cure(Record):
@@ -33,11 +33,11 @@ class Cure(Record):
 
 
 Machine = tuple[int, "float | None"]
-"""Workers, and the processors that they may use."""
+"""Number of workers, and of CPUs that they may use."""
 
 
 def cure_of(stall: Stall, kind: str, doctor: str, machine: Machine = (1, None)) -> Cure:
-    """`kind` is the worker's class, `doctor` the setting of this name."""
+    """Returns the remedy for a stall. `kind` is the worker class, `doctor` the setting of this name."""
     link = f"{PAGE}#{stall.verdict.lower()}"
     if stall.verdict == "SATURATED":
         return Cure(_of_saturation(stall, kind, *machine), link)
@@ -47,50 +47,47 @@ def cure_of(stall: Stall, kind: str, doctor: str, machine: Machine = (1, None)) 
     if stall.verdict == "SLOW_REQUEST":
         return Cure(_of_slow_request(seen), link)
     known = _of_library(stall, kind, doctor) if seen in WAITS else ""
-    # The line is another thread's where that holds the GIL.
+    # The line of a GIL_VICTIM is that of the thread that holds the GIL.
     of_line = "" if seen == "GIL_VICTIM" else _of_line(stall, kind)
     return Cure(known or of_line or _of_verdict(seen, kind), link)
 
 
 def _of_slow_request(seen: str) -> str:
-    """Advises on a thread of its own: it holds up no other request, unless it has the GIL."""
+    """Advises on a slow request that has its own thread: it blocks others only while it holds the GIL."""
     match seen:
         case "BLOCKED_SYSCALL" | "UNDECIDED" | "LOCK_WAIT":
-            return "A limit of time for what it waits for (a timeout of its client), or a queue of jobs for such work."
+            return "Set a timeout in the client that it waits for, or move such work to a job queue."
         case "CPU_NATIVE":
-            return "Work that long belongs in a queue of jobs."
+            return "Move work this long to a job queue."
         case "GC_PAUSE" | "STARVED" | "GIL_VICTIM":
             return _of_verdict(seen, "gthread")
-    return "Work that long belongs in a queue of jobs: here it holds up the other threads of its worker, too."
+    return "Move work this long to a job queue: it also slows down the other threads of its worker."
 
 
 def _of_saturation(stall: Stall, kind: str, workers: int, processors: float | None) -> str:
     wanted = stall.queued >= WANTED
     is_full = processors is not None and stall.wait.process * workers >= FULL * processors
     if wanted or is_full:
-        have = "" if processors is None else f" ({workers} workers, {processors:g} processors)"
-        return (
-            f"The processors are used up{have}, so that more workers do not help: more processors, or less work for "
-            "each request."
-        )
+        have = "" if processors is None else f" ({workers} workers, {processors:g} CPUs)"
+        return f"All CPUs are in use{have}, so more workers will not help: add CPUs, or do less work per request."
     if stall.wait.process >= FULL:
-        of = "" if processors is None else f" ({workers} workers, {processors:g} processors)"
-        return f"More workers: each computes on one processor, and there are others{of}."
+        of = "" if processors is None else f" ({workers} workers, {processors:g} CPUs)"
+        return f"Start more workers: each worker uses one CPU, and there are idle ones{of}."
     if kind in GREEN or kind not in THREADED:
         return (
-            "Most of its time the loop waits in short calls that do not give way: a client that waits cooperatively, "
-            "tricorn.offload; or more workers."
+            "The loop spends most of its time in short blocking calls: use a client that waits cooperatively, or "
+            "tricorn.offload; or start more workers."
         )
     if kind == "gthread":
-        return "Its threads wait for something else: more threads, if what they wait for bears more, or more workers."
-    return "Its thread waits for something else: more workers, or gthread with threads."
+        return "Its threads mostly wait: use more threads if the backend can take more requests, or more workers."
+    return "Its thread mostly waits: start more workers, or use -k gthread with several threads."
 
 
 THREADED = ("sync", "gthread")
 WANTED = 0.2
-"""The share of its time in which a worker wanted a processor and had none, from which on they are used up."""
+"""Share of time that a worker waits for a CPU from which on all CPUs count as in use."""
 FULL = 0.8
-"""The share of a processor that counts as all of it."""
+"""Share of a CPU that counts as all of it."""
 
 
 def _of_library(stall: Stall, kind: str, doctor: str) -> str:
@@ -99,7 +96,7 @@ def _of_library(stall: Stall, kind: str, doctor: str) -> str:
     if library is None:
         return ""
     if kind not in GREEN:
-        return f"In coroutines use {library.loop}." if library.loop else ""
+        return f"In coroutines, use {library.loop}." if library.loop else ""
     advise = extensions.load(extensions.ADVICE, kind, f"The worker class {kind!r}")
     text: str = advise(library.title, kind, doctor)
     return text
@@ -123,21 +120,21 @@ def _of_verdict(verdict: str, kind: str) -> str:
     offload = "tricorn.offload" if kind in GREEN else "await tricorn.offload(function)(…)"
     match verdict:
         case "BLOCKED_SYSCALL" | "CPU_NATIVE":
-            return f"Have a thread make the call: {offload}; or use a client that waits cooperatively."
+            return f"Make the call in a thread ({offload}), or use a client that waits cooperatively."
         case "LOCK_WAIT":
-            return f"Hold the lock for less time, or wait for it in a thread: {offload}."
+            return f"Hold the lock for a shorter time, or wait for it in a thread ({offload})."
         case "CPU_PYTHON" | "CPU_NATIVE_GIL" | "BLOCKED_HOLDING_GIL":
-            return "Threads do not help, processes do: more workers, or a process of its own for this work."
+            return "Threads do not help, processes do: start more workers, or move this work to its own process."
         case "GIL_VICTIM":
             return "The thread that holds the GIL is the problem: move its work to another process."
         case "GC_PAUSE":
-            return "gc.freeze() once the application is loaded, and a larger threshold for the oldest generation."
+            return "Call gc.freeze() once the application is loaded, and raise the threshold of the oldest generation."
         case "POOL_WAIT":
-            return "Hold what the pool gives for less time, or make the pool larger."
+            return "Return what you take from the pool sooner, or make the pool larger."
         case "SATURATED":
-            return "More workers, as long as there are processors for them."
+            return "Start more workers, as long as there are CPUs for them."
         case "SLOW_REQUEST":
-            return "A limit of time for what it waits for, or a queue of jobs for work that long."
+            return "Set a timeout for what it waits for, or move work this long to a job queue."
         case "STARVED":
-            return "Fewer workers on this machine, or more processors or quota for them."
-    return f"tricorn doctor --pid shows what the worker does; what waits can wait in a thread: {offload}."
+            return "Run fewer workers on this machine, or give them more CPUs or a larger quota."
+    return f"Run tricorn doctor --pid to see what the worker does; calls that wait can do so in a thread ({offload})."

@@ -1,4 +1,4 @@
-"""The line of the log, made of a record; and what of a record is said in sentences. Pure."""
+"""Formats stall records: the line of the log, and the sentences it consists of. Pure."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ class Sums(Record):
 
 
 def line(record: Mapping[str, Any], before: Sums, *, missing: str = "") -> str:
-    """`before` is what came since this was told last, `missing` what cannot be looked at and was not told before."""
+    """Formats a record. `before`: the sum of stalls since the last report; `missing`: what the doctor cannot read."""
     # Requests that wait for a pool are on no thread whose time could be split.
     of_time = "" if record["pool"] and record["waiting"] else f": {shares(record)}"
     texts = [_head(record), record["sentence"], f"{record['verdict']}{of_time}."]
     if library := library_of(record):
-        texts.append(f"The library: {library}.")
+        texts.append(f"Library: {library}.")
     if source := record["source"]:
-        texts.append(f"The line: {source}{'' if source.endswith('.') else '.'}")
+        texts.append(f"Code: {source}{'' if source.endswith('.') else '.'}")
     if record["waiting"]:
         texts.append(f"So far: {record['request_seconds']:.1f} request-seconds.")
     elif record["delayed"]:
-        cost = f"{record['request_seconds']:.1f} request-seconds"
-        texts.append(f"Other requests at that time: {record['delayed']} ({cost}).")
+        others = "1 other request" if record["delayed"] == 1 else f"{record['delayed']} other requests"
+        texts.append(f"It delayed {others} ({record['request_seconds']:.1f} request-seconds).")
     if record["request"] and record["verdict"] != "SLOW_REQUEST":
-        texts.append(f"{'The request' if record['sure'] else 'The last to begin'}: {record['request']}.")
+        texts.append(f"{'Request' if record['sure'] else 'Most recent request'}: {record['request']}.")
     if before.count:
         cost = f"{before.seconds:.1f} s, {before.request_seconds:.1f} request-seconds"
-        texts.append(f"Since this was told last: {before.times}, {cost}.")
+        texts.append(f"Since the last report: {before.times}, {cost}.")
     if missing:
-        texts.append(f"Not checked from now on: {missing}")
-    texts.append(f"Cure: {record['cure']} ({record['link']})")
+        texts.append(f"Not available: {missing}")
+    texts.append(f"Fix: {record['cure']} ({record['link']})")
     return " ".join(filter(None, texts))
 
 
@@ -59,8 +59,8 @@ def _head(record: Mapping[str, Any]) -> str:
     worker, length = f"worker (pid:{record['pid']})", f"{record['duration']:.2f} s"
     match record["verdict"]:
         case "POOL_WAIT" if record["waiting"]:
-            has = "have waited" if record["ongoing"] else "had waited"
-            return f"Requests of {worker}, {record['class']}, {has} for room in a pool for {length}."
+            have = "have been" if record["ongoing"] else "were"
+            return f"Requests of {worker}, {record['class']}, {have} waiting for a pool for {length}."
         case "SATURATED":
             has = "has been" if record["ongoing"] else "was"
             return f"The {worker}, {record['class']}, {has} saturated for {length}."
@@ -73,22 +73,22 @@ def _head(record: Mapping[str, Any]) -> str:
 
 
 def sentence_of(stall: Stall) -> str:
-    """Says what was seen: the monitor's own sentence, unless the table of pools or the figures say it better."""
+    """Describes a stall: in the monitor's words, unless the table of pools or the figures say it better."""
     wait = stall.wait
     if stall.verdict == "SATURATED":
         return _saturated(stall)
     if not wait.pool:
         return stall.sentence
     pool = BY_NAME.get(wait.pool)
-    title, what = (wait.pool, "room") if pool is None else (pool.title, pool.what)
+    title, what = (wait.pool, "a free slot") if pool is None else (pool.title, pool.what)
     size = f", which has {wait.size}" if wait.size else ""
     site = f" ({wait.site})" if wait.site else ""
     place = f", from {stall.place.file}:{stall.place.line} in {stall.place.function}" if stall.place.file else ""
     if not wait.waiting:
-        return f"Waits for {what} in {title}{size}{site}{place}."
+        return f"Waiting for {what} from {title}{size}{site}{place}."
     oldest = f"; the oldest request is {wait.oldest:.1f} s old" if wait.oldest else ""
-    count = f"{wait.waiting} of {wait.in_flight} requests in flight wait"
-    return f"{count} for {what} in {title}{size}{site}{place}{oldest}."
+    count = f"{wait.waiting} of {wait.in_flight} requests in flight are waiting"
+    return f"{count} for {what} from {title}{size}{site}{place}{oldest}."
 
 
 def _saturated(stall: Stall) -> str:
@@ -96,17 +96,17 @@ def _saturated(stall: Stall) -> str:
     if wait.oldest:
         threads = "its thread was" if wait.in_flight <= 1 else f"all {wait.in_flight} threads were"
         return (
-            f"At each look {threads} at a request, and up to {wait.waiting} more waited, the first of them for "
-            f"{wait.oldest:.1f} s; the process used {wait.process:.2f} processors."
+            f"In every sample {threads} busy, and up to {wait.waiting} more requests were waiting, the oldest for "
+            f"{wait.oldest:.1f} s; the process used {wait.process:.2f} CPUs."
         )
     return (
-        f"Its loop was busy with many short things, none of which held it up, and up to {wait.waiting} requests waited "
-        f"beside the one that ran; the process used {wait.process:.2f} processors."
+        f"Its loop was busy with many short callbacks, and up to {wait.waiting} requests were waiting for their turn; "
+        f"the process used {wait.process:.2f} CPUs."
     )
 
 
 def shares(record: Mapping[str, Any]) -> str:
-    named = {"blocked": "blocked", "computed": "computed", "queued": "wanted a processor"}
+    named = {"blocked": "blocked", "computed": "on CPU", "queued": "waiting for CPU"}
     return ", ".join(f"{word} {record[name] * 100:.0f} %" for name, word in named.items())
 
 

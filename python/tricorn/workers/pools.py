@@ -1,4 +1,4 @@
-"""Table of the places where libraries wait for room in a pool, with the cure. The core, workers and arbiter read it.
+"""Table of the places where libraries wait for a pool, with the remedy. The core, workers and arbiter read it.
 
 A site is two functions, the second called by the first: the wait itself has no name of its own in most libraries, and
 the first one alone may be making a connection. Names were read in the libraries' sources; tests wait in those that are
@@ -26,7 +26,7 @@ class Pool(Record):
     name: str
     title: str
     what: str
-    """The limited resource."""
+    """The limited resource, as in "waiting for a database connection"."""
     sites: tuple[Site, ...]
     cure: str
     """The remedy: the parameter that sets the pool's size, then whole sentences."""
@@ -37,93 +37,93 @@ class Pool(Record):
 CONDITIONS = "threading.py", "wait"
 QUEUE = "queue.py", "get"
 
-SOONER = "Hold each connection for less time: give it back before other work is done."
+SOONER = "Hold each connection for a shorter time: return it before doing other work."
+TOGETHER = "The database must allow that many for all workers together."
 
 
 def _alchemy(pool: Any) -> str:
     size, more = pool._pool.maxsize, pool._max_overflow
-    return f"{size} connections" + (f" and {more} of overflow" if more else "")
+    return f"{size} connections" + (f" and {more} overflow" if more else "")
 
 
 def _limits(pool: Any) -> str:
     most, of_host = pool._limit, pool._limit_per_host
-    return f"{most} connections" + (f", {of_host} for a host" if of_host else "")
+    return f"{most} connections" + (f", {of_host} per host" if of_host else "")
 
 
 POOLS = (
     Pool(
         "sqlalchemy",
         "SQLAlchemy's pool",
-        "connections to the database",
+        "a database connection",
         (Site("sqlalchemy/pool/impl.py", "_do_get", "sqlalchemy/util/queue.py", "get"),),
-        f"{SOONER} A session has one from its first query to commit(), rollback() or close(). Or raise pool_size and "
-        "max_overflow of create_engine(), as far as the database takes so many from all workers together.",
+        f"{SOONER} A session holds one from its first query to commit(), rollback() or close(). Or raise pool_size "
+        f"and max_overflow of create_engine(). {TOGETHER}",
         _alchemy,
     ),
     Pool(
         "psycopg",
         "psycopg_pool",
-        "connections to the database",
+        "a database connection",
         tuple(
             Site(f"psycopg_pool/{file}.py", outer, f"psycopg_pool/{file}.py", "wait")
             for file in ("pool", "pool_async")
             for outer in ("_getconn_unchecked", "getconn")
         ),
-        f"{SOONER} Or raise max_size of the pool (of Django: OPTIONS, pool), as far as the database takes so many from "
-        "all workers together.",
+        f"{SOONER} Or raise max_size of the pool (in Django: OPTIONS, pool). {TOGETHER}",
         lambda pool: f"{pool.max_size} connections",
     ),
     Pool(
         "asyncpg",
         "asyncpg's pool",
-        "connections to the database",
+        "a database connection",
         (Site("asyncpg/pool.py", "_acquire_impl", "asyncio/queues.py", "get"),),
-        f"{SOONER} Or raise max_size of create_pool(), as far as the database takes so many from all workers together.",
+        f"{SOONER} Or raise max_size of create_pool(). {TOGETHER}",
         lambda pool: f"{pool._maxsize} connections",
     ),
     Pool(
         "django_geventpool",
         "django-db-geventpool",
-        "connections to the database",
+        "a database connection",
         (Site("django_db_geventpool/backends/pool.py", "get", "gevent/queue.py", "get"),),
-        f"{SOONER} Or raise MAX_CONNS, as far as the database takes so many from all workers together.",
+        f"{SOONER} Or raise MAX_CONNS. {TOGETHER}",
         lambda pool: f"{pool.maxsize} connections",
     ),
     Pool(
         "pymongo",
         "pymongo's pool",
-        "connections to the database",
+        "a database connection",
         (
             Site("pymongo/synchronous/pool.py", "_get_conn", "pymongo/lock.py", "_cond_wait"),
             Site("pymongo/asynchronous/pool.py", "_get_conn", "pymongo/lock.py", "_async_cond_wait"),
         ),
-        f"{SOONER} A cursor may have one until it is read to its end. Or raise maxPoolSize.",
+        f"{SOONER} A cursor may hold one until it is read to the end. Or raise maxPoolSize.",
         lambda pool: f"{pool.opts.max_pool_size} connections",
     ),
     Pool(
         "redis",
         "redis' BlockingConnectionPool",
-        "connections to redis",
+        "a Redis connection",
         (
             Site("redis/connection.py", "get_connection", *QUEUE),
             Site("redis/asyncio/connection.py", "get_connection", "asyncio/locks.py", "wait_for"),
         ),
-        f"{SOONER} A subscription and a transaction have one for all of their time. Or raise max_connections.",
+        f"{SOONER} Subscriptions and transactions hold one until they end. Or raise max_connections.",
         lambda pool: f"{pool.max_connections} connections",
     ),
     Pool(
         "urllib3",
-        "urllib3's pool (of requests, boto3 and others)",
-        "connections to the host",
+        "urllib3's pool (used by requests, boto3 and others)",
+        "a connection to the host",
         (Site("urllib3/connectionpool.py", "_get_conn", *QUEUE),),
-        "Read each answer to its end, or close it: it has the connection until then. Or raise maxsize "
-        "(of requests: HTTPAdapter(pool_maxsize=…); of boto3: Config(max_pool_connections=…)).",
+        "Read each response to the end, or close it: it holds the connection until then. Or raise maxsize "
+        "(requests: HTTPAdapter(pool_maxsize=…); boto3: Config(max_pool_connections=…)).",
         lambda pool: f"{pool.pool.maxsize} connections",
     ),
     Pool(
         "httpx",
-        "httpcore's pool (of httpx)",
-        "connections",
+        "httpcore's pool (used by httpx)",
+        "a connection",
         (
             Site(
                 "httpcore/_async/connection_pool.py",
@@ -138,53 +138,52 @@ POOLS = (
                 "wait_for_connection",
             ),
         ),
-        "Read each answer to its end, or close it: it has the connection until then. Or raise "
+        "Read each response to the end, or close it: it holds the connection until then. Or raise "
         "httpx.Limits(max_connections=…) of the client.",
         lambda pool: f"{pool._max_connections} connections",
     ),
     Pool(
         "aiohttp",
         "the connector of aiohttp's client",
-        "connections",
+        "a connection",
         (Site("aiohttp/connector.py", "_wait_for_available_connection"),),
-        "Read each answer to its end, or release it: it has the connection until then. Or raise limit or "
+        "Read each response to the end, or release it: it holds the connection until then. Or raise limit or "
         "limit_per_host of TCPConnector.",
         _limits,
     ),
     Pool(
         "anyio",
-        "anyio's limiter of threads (of starlette's and FastAPI's functions without async)",
-        "threads",
+        "anyio's thread limiter (used for functions without async by Starlette and FastAPI)",
+        "a thread",
         (Site("anyio/_backends/_asyncio.py", "acquire_on_behalf_of"),),
-        "Each function without async has a thread while it runs, whatever it waits for there: make those that wait for "
-        "long coroutines. Or raise anyio.to_thread.current_default_thread_limiter().total_tokens when the application "
-        "starts.",
+        "Each function without async occupies a thread while it runs: turn those that wait for long into coroutines. "
+        "Or raise anyio.to_thread.current_default_thread_limiter().total_tokens when the application starts.",
         lambda pool: f"{pool._total_tokens} threads",
     ),
     Pool(
         "executor",
-        "the default executor of asyncio (of asyncio.to_thread)",
-        "threads",
+        "asyncio's default executor (used by asyncio.to_thread)",
+        "a thread",
         (Site("asyncio/threads.py", "to_thread"),),
-        "Each call has a thread while it runs, whatever it waits for there: await what can be awaited. Or give the "
-        "loop a larger one: loop.set_default_executor(ThreadPoolExecutor(…)).",
+        "Each call occupies a thread while it runs: await what can be awaited. Or give the loop a larger executor: "
+        "loop.set_default_executor(ThreadPoolExecutor(…)).",
     ),
     Pool(
         "asgiref",
-        "asgiref's one thread (of sync_to_async, and of Channels' consumers without async)",
-        "threads",
+        "asgiref's single thread (used by sync_to_async and by Channels consumers without async)",
+        "a thread",
         (Site("asgiref/sync.py", "__call__"),),
-        "All calls by sync_to_async share it, unless Django's own handler has made the request's context: in Channels' "
-        "consumers, and where another framework calls Django. Pass thread_sensitive=False where a function may run in "
-        "any thread, await what can be awaited, or have Django answer these requests under -k gthread.",
+        "All calls through sync_to_async share it outside of Django's own request handler, for example in Channels "
+        "consumers. Pass thread_sensitive=False if a function may run in any thread, await what can be awaited, or "
+        "serve these requests with Django under -k gthread.",
     ),
     Pool(
         "gevent",
         "the thread pool of gevent's hub",
-        "threads",
+        "a thread",
         (Site("gevent/threadpool.py", "spawn"),),
-        "Names of hosts are looked up there, too. Give calls that take long threads of their own (tricorn.offload), or "
-        "raise gevent.get_hub().threadpool.maxsize when the application starts.",
+        "Host names are resolved there, too. Run slow calls in other threads (tricorn.offload), or raise "
+        "gevent.get_hub().threadpool.maxsize when the application starts.",
         lambda pool: f"{pool.maxsize} threads",
     ),
 )

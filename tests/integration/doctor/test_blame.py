@@ -70,7 +70,7 @@ def test_an_installed_application_is_named_and_never_what_started_the_server(wor
             assert [reply.status for reply in pool.map(server.get, ["/blocks"] * 2)] == [200] * 2
         for line in told(server):
             assert "lib/site-packages/work.py:6 in blocks" in line
-            assert "The line: C.usleep(" in line
+            assert "Code: C.usleep(" in line
 
 
 @pytest.mark.parametrize(("worker_class", "loop"), LOOPS)
@@ -87,7 +87,7 @@ def test_the_thread_that_keeps_the_gil_is_blamed_and_not_its_victim(
             assert [reply.status for reply in pool.map(server.get, ["/keeps"] * 3)] == [200] * 3
         for line in told(server):
             assert "work.py:" in line
-            assert "The line: P.usleep(400_000)." in line
+            assert "Code: P.usleep(400_000)." in line
             assert "GIL_VICTIM" in line
             assert "is held by thread " in line
             assert "move its work to another process" in line

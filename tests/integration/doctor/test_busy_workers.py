@@ -73,9 +73,9 @@ GREEN = WSGI.replace(
 SLOW = r"\[WARNING\] GET /(\w+) (has run for|took) ([\d.]+) s in worker \(pid:(\d+)\), {name}\. (.*)"
 CROWDED = r"Could run, but got no processor for \d+ % of the time, at "
 """What is true of the same request where the machine has other work."""
-WANTED = re.compile(r"wanted a processor ([5-9]\d|100) %")
+WANTED = re.compile(r"waiting for CPU ([5-9]\d|100) %")
 """A short call is a long one where the machine has other work."""
-BESIDE = "Other requests at that time: "
+BESIDE = "It delayed "
 """gevent looks for events after fifty callbacks, or when none is left: a request that is alone takes one turn."""
 SATURATED = r"\[WARNING\] The worker \(pid:(\d+)\), {name}, (has been|was) saturated for ([\d.]+) s\. (.*)"
 
@@ -104,7 +104,7 @@ def test_a_request_that_takes_long_is_named_with_what_it_is_at(worker_class: str
             assert float(end[3]) >= 1.1
             assert int(first[4]) == server.worker_pid()
             assert re.search(says, first[5]), first[5]
-            assert "Cure: " in first[5], first[5]
+            assert "Fix: " in first[5], first[5]
             assert "docs/diagnose/doctor.md#slow_request" in first[5], first[5]
         assert not told(server, pattern, "streams")
 

@@ -82,7 +82,7 @@ def test_the_line_that_costs_most_comes_first_with_its_cure(held_up: tuple[Site,
     assert done.returncode == 0
     assert "\x1b" not in done.stdout
     assert done.stdout.index("in long: C.usleep") < done.stdout.index("in short: C.usleep")
-    assert "Cure: " in done.stdout
+    assert "Fix: " in done.stdout
     assert f"(pid {worker['pid']}, gevent, serving) [" in done.stdout
 
 

@@ -36,7 +36,7 @@ def application(environ, start_response):
 """
 
 BLOCKED = r"The event loop of worker .* was blocked .*"
-NEWS = "Not checked from now on: "
+NEWS = "Not available: "
 
 # Another user may not be permitted to pass the folder in which this interpreter lies: in the server's own view of the
 # file system (CLONE_NEWNS) an empty one that all may pass stands in its place, with the interpreter in it.

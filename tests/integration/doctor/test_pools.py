@@ -52,7 +52,7 @@ WORDS = {
 }
 LINE = (
     r"\[WARNING\] Requests of worker \(pid:(\d+)\), {name}, (have|had) waited for room in a pool for ([\d.]+) s\. "
-    r"(\d+) of (\d+) requests in flight wait for .*? in {pool}(.*)"
+    r"(\d+) of (\d+) requests in flight are waiting for .*? from {pool}(.*)"
 )
 
 

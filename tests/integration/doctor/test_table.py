@@ -34,7 +34,7 @@ LINE = re.compile(r"\[WARNING\] The event loop of worker \(pid:\d+\) was blocked
 ATTEMPTS = 4
 """What is over before it could be looked at is not told: a busy machine may be late."""
 STARVED = " STARVED: "
-WANTED = re.compile(r"wanted a processor (\d+) %")
+WANTED = re.compile(r"waiting for CPU (\d+) %")
 NAMES = {"gevent": "wsgi", "eventlet": "wsgi", "asgi": "asgi", "tornado": "tornado()"}
 GREEN = ("gevent", "eventlet")
 
@@ -101,7 +101,7 @@ CASES = {
     "waits_for_sqlite": Case(BLOCKED, "libsqlite3"),
     "waits_for_file": Case(r"Blocked in the system call flock", beside=locked),
     "waits_for_lock": Case(r"Waits for a lock of Python"),
-    "waits_for_pool": Case(r"Waits for connections to the database in SQLAlchemy's pool .*POOL_WAIT", not_under=GREEN),
+    "waits_for_pool": Case(r"Waiting for a database connection from SQLAlchemy's pool.*POOL_WAIT", not_under=GREEN),
     "matches": Case(r"Computes in native code called at .* with the GIL held"),
     "computes": Case(r"Runs Python code", inner="computes"),
     "asks_the_time": Case(r"Runs Python code"),

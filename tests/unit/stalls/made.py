@@ -52,7 +52,7 @@ def stall(
 def pool_wait(*, waiting: int = 37, cost: float = 118.4, added: float = 118.4, **more: Any) -> Stall:
     """Requests that wait for a pool while nothing holds up a loop."""
     site = "sqlalchemy/pool/impl.py:_do_get"
-    size = "5 connections and 10 of overflow"
+    size = "5 connections and 10 overflow"
     wait = Wait("sqlalchemy", size, site, waiting, 40 if waiting else 0, 3.4, cost=cost, cost_added=added)
     return stall(verdict="POOL_WAIT", duration=3.2, wait=wait, **{"source": "", **more})
 

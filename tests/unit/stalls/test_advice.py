@@ -31,12 +31,12 @@ def test_the_systems_own_library_is_known_by_its_driver() -> None:
 @pytest.mark.parametrize(
     ("verdict", "kind", "expected"),
     [
-        ("BLOCKED_SYSCALL", "gevent", "tricorn.offload;"),
+        ("BLOCKED_SYSCALL", "gevent", "(tricorn.offload)"),
         ("BLOCKED_SYSCALL", "asgi", "await tricorn.offload"),
         ("LOCK_WAIT", "gevent", "lock"),
         ("CPU_PYTHON", "asgi", "more workers"),
         ("CPU_NATIVE_GIL", "gevent", "more workers"),
-        ("STARVED", "gevent", "Fewer workers"),
+        ("STARVED", "gevent", "Run fewer workers"),
         ("GC_PAUSE", "asgi", "gc.freeze()"),
         ("GIL_VICTIM", "gevent", "holds the GIL"),
         ("SOMETHING_NEW", "asgi", "tricorn doctor --pid"),
@@ -75,21 +75,21 @@ def test_the_page_has_a_part_for_each_verdict() -> None:
             0.98,
             0.0,
             (2, 8.0),
-            "More workers: each computes on one processor, and there are others (2 workers, 8 pro",
+            "Start more workers: each worker uses one CPU, and there are idle ones (2 workers, 8 CPUs)",
         ),
         (
             "asgi",
             0.98,
             0.0,
             (2, 2.0),
-            "The processors are used up (2 workers, 2 processors), so that more workers do not",
+            "All CPUs are in use (2 workers, 2 CPUs), so more workers will not help",
         ),
-        ("asgi", 0.6, 0.38, (2, 8.0), "The processors are used up"),
-        ("sync", 0.5, 0.4, (4, None), "The processors are used up, so that"),
-        ("sync", 0.98, 0.0, (4, None), "More workers: each computes on one processor, and there are others."),
-        ("gevent", 0.1, 0.0, (2, 2.0), "the loop waits in short calls that do not give way"),
+        ("asgi", 0.6, 0.38, (2, 8.0), "All CPUs are in use"),
+        ("sync", 0.5, 0.4, (4, None), "All CPUs are in use, so"),
+        ("sync", 0.98, 0.0, (4, None), "Start more workers: each worker uses one CPU, and there are idle ones."),
+        ("gevent", 0.1, 0.0, (2, 2.0), "most of its time in short blocking calls"),
         ("gthread", 0.1, 0.0, (2, 2.0), "more threads"),
-        ("sync", 0.1, 0.0, (2, 2.0), "gthread with threads"),
+        ("sync", 0.1, 0.0, (2, 2.0), "-k gthread with several threads"),
     ],
 )
 def test_a_saturated_worker_is_cured_by_what_its_figures_say(
@@ -106,9 +106,9 @@ def test_a_pool_has_a_cure_of_its_own_wherever_it_is_waited_for() -> None:
 @pytest.mark.parametrize(
     ("seen", "expected"),
     [
-        ("BLOCKED_SYSCALL", "A limit of time"),
-        ("CPU_PYTHON", "a queue of jobs: here it holds up the other threads"),
-        ("STARVED", "Fewer workers"),
+        ("BLOCKED_SYSCALL", "Set a timeout"),
+        ("CPU_PYTHON", "a job queue: it also slows down the other threads"),
+        ("STARVED", "Run fewer workers"),
     ],
 )
 def test_a_request_that_takes_long_is_cured_by_what_it_is_at(seen: str, expected: str) -> None:

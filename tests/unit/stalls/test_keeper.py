@@ -18,9 +18,9 @@ def test_the_line_is_made_of_the_record() -> None:
     record, line = Stalls().take(stall(library="librdkafka"), HELD, 0.0, DAY)
     assert line == (
         "The event loop of worker (pid:7) was blocked for 0.40 s by one call. Blocked in the system call futex. "
-        "BLOCKED_SYSCALL: blocked 98 %, computed 2 %, wanted a processor 0 %. The library: librdkafka 2.16.0. "
-        "The line: p.flush(). Other requests at that time: 9 (3.6 request-seconds). The last to begin: GET /pay. "
-        f"Cure: {record['cure']} (docs/diagnose/doctor.md#blocked_syscall)"
+        "BLOCKED_SYSCALL: blocked 98 %, on CPU 2 %, waiting for CPU 0 %. Library: librdkafka 2.16.0. "
+        "Code: p.flush(). It delayed 9 other requests (3.6 request-seconds). Most recent request: GET /pay. "
+        f"Fix: {record['cure']} (docs/diagnose/doctor.md#blocked_syscall)"
     )
     assert json.loads(json.dumps(record)) == record
     assert (record["schema"], record["repeats"], record["library_version"]) == ("tricorn-stall/1", 0, "2.16.0")
@@ -34,7 +34,7 @@ def test_repeated_stalls_are_summed_up() -> None:
     assert stalls.take(stall(), HELD, PAUSE - 0.1, DAY)[1] is None
     record, line = stalls.take(stall(), HELD, PAUSE, DAY)
     assert line is not None
-    assert "Since this was told last: 2 times, 0.8 s, 7.2 request-seconds." in line
+    assert "Since the last report: 2 times, 0.8 s, 7.2 request-seconds." in line
     assert record["repeats"] == 3
 
 
@@ -77,11 +77,11 @@ def test_what_is_kept_has_an_end() -> None:
 def test_requests_that_wait_for_a_pool_have_its_words_and_their_number() -> None:
     record, line = Stalls().take(pool_wait(ongoing=True), HELD, 0.0, DAY)
     assert line == (
-        "Requests of worker (pid:7), gevent, have waited for room in a pool for 3.20 s. 37 of 40 requests in flight "
-        "wait for connections to the database in SQLAlchemy's pool, which has 5 connections and 10 of overflow "
+        "Requests of worker (pid:7), gevent, have been waiting for a pool for 3.20 s. 37 of 40 requests in flight are "
+        "waiting for a database connection from SQLAlchemy's pool, which has 5 connections and 10 overflow "
         "(sqlalchemy/pool/impl.py:_do_get), from app.py:14 in pay; the oldest request is 3.4 s old. "
         "POOL_WAIT. So far: 118.4 request-seconds. "
-        f"The last to begin: GET /pay. Cure: {record['cure']} (docs/diagnose/doctor.md#pool_wait)"
+        f"Most recent request: GET /pay. Fix: {record['cure']} (docs/diagnose/doctor.md#pool_wait)"
     )
     assert (record["pool"], record["waiting"], record["request_seconds"]) == ("sqlalchemy", 37, 118.4)
     assert "pool_size and max_overflow" in record["cure"]
@@ -92,17 +92,17 @@ def test_a_loop_that_waits_for_a_pool_is_held_up_by_it() -> None:
     _, line = Stalls().take(pool_wait(waiting=0), HELD, 0.0, DAY)
     assert line is not None
     assert line.startswith(
-        "The event loop of worker (pid:7) was blocked for 3.20 s by one call. Waits for connections to"
+        "The event loop of worker (pid:7) was blocked for 3.20 s by one call. Waiting for a database"
     )
-    assert "in SQLAlchemy's pool, which has 5 connections" in line
+    assert "from SQLAlchemy's pool, which has 5 connections" in line
 
 
 def test_a_request_that_takes_long_is_told_with_its_line() -> None:
     record, line = Stalls().take(slow(ongoing=True), HELD, 0.0, DAY)
     assert line is not None
     assert line.startswith("GET /pay has run for 2.30 s in worker (pid:7), gevent. Blocked in the system call futex. ")
-    assert "The line: query()." in line
-    assert "The last to begin" not in line
+    assert "Code: query()." in line
+    assert "Most recent request" not in line
     assert record["seen"] == "BLOCKED_SYSCALL"
 
 
@@ -114,7 +114,7 @@ def test_the_states_of_a_service_are_told_seldom_and_their_progress_is_summed_up
     end = pool_wait(again=True, added=1.0, cost=169.4)
     _, line = stalls.take(end, HELD, PAUSE + 2, DAY)
     assert line is not None, "its end is told"
-    assert "had waited" in line
+    assert "were waiting for a pool" in line
     (row,) = stalls.report("start", 20.0)["stalls"]
     assert (row["total"]["count"], row["total"]["request_seconds"]) == (1, 169.4)
     assert stalls.take(pool_wait(ongoing=True), HELD, LONG_PAUSE, DAY)[1] is None
@@ -128,20 +128,22 @@ def test_a_worker_that_is_saturated_is_told_by_what_it_has() -> None:
     assert line.startswith(
         "The worker (pid:7), gevent, has been saturated for 5.00 s. Its loop was busy with many short"
     )
-    assert "up to 29 requests waited beside the one that ran; the process used 0.98 processors." in line
+    assert "up to 29 requests were waiting for their turn; the process used 0.98 CPUs." in line
     _, line = Stalls().take(saturated(oldest=0.6, waiting=3), HELD, 0.0, DAY)
     assert line is not None
-    assert "At each look all 30 threads were at a request, and up to 3 more waited, the first of them for 0.6 s" in line
+    assert (
+        "In every sample all 30 threads were busy, and up to 3 more requests were waiting, the oldest for 0.6 s" in line
+    )
 
 
 def test_what_cannot_be_looked_at_is_logged_once_and_stands_in_each_record() -> None:
     stalls = Stalls()
     told = [stalls.take(stall(line=line, missing="No stacks: a reason."), HELD, 0.0, DAY) for line in (1, 2)]
-    said = "Not checked from now on: No stacks: a reason. Cure:"
+    said = "Not available: No stacks: a reason. Fix:"
     assert [said in (line or "") for _, line in told] == [True, False]
     assert [record["missing"] for record, _ in told] == ["No stacks: a reason."] * 2
     _, line = stalls.take(stall(line=3, missing="No peers."), HELD, 0.0, DAY)
-    assert "Not checked from now on: No peers." in (line or ""), "another reason is news"
+    assert "Not available: No peers." in (line or ""), "another reason is news"
     assert stalls.take(stall(line=4), HELD, 0.0, DAY)[0]["missing"] is None
 
 
@@ -168,7 +170,7 @@ def test_what_came_once_is_told_so() -> None:
     for now in (0.0, 1.0):
         stalls.take(stall(), HELD, now, DAY)
     _, line = stalls.take(stall(), HELD, PAUSE, DAY)
-    assert "Since this was told last: once, 0.4 s, 3.6 request-seconds." in (line or "")
+    assert "Since the last report: once, 0.4 s, 3.6 request-seconds." in (line or "")
     report = {**stalls.report("minute", PAUSE), "doctor": "observe"}
     assert ctl_text.stalls(report).startswith("1. 10.8 request-seconds: 3 times, 1.2 s. BLOCKED_SYSCALL")
     once = Stalls()
@@ -178,13 +180,13 @@ def test_what_came_once_is_told_so() -> None:
 
 def test_a_victim_of_the_gil_is_shown_with_who_holds_it_and_summed_by_that_line() -> None:
     stalls = Stalls()
-    for sentence in ("Waits for the GIL, at a.py:1 in a; held by x.", "Waits for the GIL, at b.py:2 in b; held by x."):
+    for sentence in ("Waiting for the GIL at a.py:1 in a.", "Waiting for the GIL at b.py:2 in b."):
         victim = replace(stall(verdict="GIL_VICTIM", source="subprocess.match(text)"), sentence=sentence)
         record, _ = stalls.take(victim, HELD, 0.0, DAY)
         assert "The thread that holds the GIL is the problem" in record["cure"]
     text = ctl_text.stalls(stalls.report("start", 0.0))
     assert text.startswith("1. 7.2 request-seconds: 2 times, ")
-    assert "\n   Waits for the GIL, at b.py:2 in b; held by x.\n   app.py:14 in pay: subprocess.match(text)\n" in text
+    assert "\n   Waiting for the GIL at b.py:2 in b.\n   app.py:14 in pay: subprocess.match(text)\n" in text
 
 
 def test_stalls_without_a_line_are_told_apart_by_their_verdicts() -> None:

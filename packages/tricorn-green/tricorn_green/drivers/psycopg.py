@@ -18,10 +18,10 @@ from tricorn_green.drivers.records import Ground
 
 IMPORTED_TOO_EARLY = (
     "psycopg blocks the whole worker while it waits: it was imported before the standard library was patched, and "
-    "holds on to unpatched parts of it. Import it in the application, and not in or through the configuration file."
+    "uses unpatched parts of it. Import it in the application instead of the configuration file."
 )
 WAITS_IN_C = (
-    "psycopg blocks the whole worker while it waits: the variable PSYCOPG_WAIT_FUNC tells it to wait in C. Unset it."
+    "psycopg blocks the whole worker while it waits: the variable PSYCOPG_WAIT_FUNC makes it wait in C. Unset it."
 )
 
 

@@ -26,13 +26,13 @@ MOST_TARGETS = 256
 
 SHARED = (
     " Two greenlets used one psycopg2 connection at the same time: in a greenlet worker other requests run while one "
-    "waits for its query. Take a connection for each request from a pool (psycopg2.pool.ThreadedConnectionPool, "
+    "waits for its query. Take a connection per request from a pool (psycopg2.pool.ThreadedConnectionPool, "
     "SQLAlchemy's), or hold a threading.Lock while you use the shared one."
 )
 REMEDIES = {
     "cannot be used with an asynchronous callback.": (
-        " In a greenlet worker psycopg2 runs in its green mode, which has no replication: run that in a process of its "
-        "own. COPY works unless the configuration file imports psycopg2.extras."
+        " In a greenlet worker psycopg2 runs in green mode, which does not support replication: run that in a separate "
+        "process. COPY works unless the configuration file imports psycopg2.extras."
     ),
     "cannot be used while an asynchronous query is underway": SHARED,
     "a single async query can be executed on the same connection": SHARED,

@@ -15,7 +15,7 @@ from tricorn_green.cures.replace import is_changeable
 from tricorn_green.drivers.records import Ground
 
 BLOCKS = (
-    "psycopg2 (PostgreSQL): {call}() blocks the whole worker while it waits, as COPY and large objects always do in "
+    "psycopg2 (PostgreSQL): {call}() blocks the whole worker while it waits, like COPY and large objects always do in "
     "psycopg2. Use psycopg 3, whose COPY is cooperative; or psycopg2.extras.execute_values instead of COPY FROM, a "
     "named cursor instead of COPY TO, and the SQL functions lo_get, lo_put and lo_from_bytea instead of lobject."
 )

@@ -1,4 +1,4 @@
-"""Records of libraries: one each, with the treatment in each kind of greenlet worker."""
+"""Records of libraries: one for each, with the treatment in each kind of greenlet worker."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ class Care(Record):
     doctor: str = "observe"
     """The setting of this name."""
     cures: tuple[str, ...] = ()
-    """Titles of the records that `heal` is for; none: all."""
+    """Libraries that `heal` applies to; empty: all."""
     offload: tuple[str, ...] = ()
-    """Targets that the operator wants run in threads: `module:Class.method`."""
+    """Functions to run in threads (setting `offload`): `module:Class.method`."""
 
     def heals(self, title: str) -> bool:
         return self.doctor == "heal" and (not self.cures or title in self.cures)
 
 
 OBSERVES = Care()
-"""Default, where the operator has said nothing."""
+"""Default settings."""
 
 
 class Ground:
-    """The base of treatments. One per process; a fork has a copy, which is brought up to date when it installs."""
+    """Context of treatments, one per process. A fork has a copy, which is updated when the worker installs drivers."""
 
     def __init__(self, alias: str, log: Log, connections: Connections | None, care: Care = OBSERVES) -> None:
         self.alias = alias
@@ -61,19 +61,19 @@ Apply = Callable[[Any, Ground], None]
 
 
 class Cure(Record):
-    """Treatment by threads (`doctor = heal`), which make the calls that wait in C. The application stays as it is."""
+    """Treatment with threads that make the blocking calls in C (`doctor = heal`). The application is not changed."""
 
     apply: Apply
     how: str
     """Sentence for the log and the documentation."""
     imports: tuple[str, ...] = ()
-    """The modules in which names are replaced, before others take them; none: those of the record."""
+    """Modules in which names are replaced before others import them; empty: those of the record."""
     is_proven: bool = True
-    """There is a test with the library itself; it cannot be had everywhere."""
+    """Whether a test runs with the library itself, which cannot be installed everywhere."""
 
 
 class Hook(Record):
-    """The library has a place for this, and waits cooperatively from then on."""
+    """Treatment through an extension point of the library, which makes it wait cooperatively."""
 
     apply: Apply
     how: str
@@ -81,7 +81,7 @@ class Hook(Record):
 
 
 class Check(Record):
-    """Cooperative under a condition, which is looked at; the log says if it is not met."""
+    """Cooperative under a condition, which is checked. The log says if it is not met."""
 
     apply: Apply
     condition: str
@@ -89,20 +89,20 @@ class Check(Record):
 
 
 class Blocks(Record):
-    """While it waits nothing else of the worker runs. One line in the log says so, and what to do."""
+    """Blocks the whole worker while it waits. One line in the log says so, and what to do."""
 
     remedy: str
     """Whole sentences."""
     calls: tuple[str, ...] = ()
-    """Functions of the module: the line waits for the first call of one. None: it comes with the import."""
+    """Functions whose first call logs the line. Empty: the import logs it."""
     level: Level = "warning"
     when: str = ""
-    """If it does so only at times: when."""
+    """Condition under which it blocks; empty: always."""
     cure: Cure | None = None
 
 
 class Cooperative(Record):
-    """Python all the way down to sockets that are patched: nothing is to be done."""
+    """Pure Python on patched sockets. No treatment is needed."""
 
 
 Treatment = Hook | Check | Blocks | Cooperative
@@ -148,9 +148,9 @@ def blocks(driver: Driver, treatment: Blocks) -> Apply:
 
 
 def line(driver: Driver, treatment: Blocks) -> str:
-    """The line in the log."""
+    """Returns the line of the log."""
     when = f" {treatment.when}" if treatment.when else ""
-    cure = " With doctor = heal threads of the server make its calls." if treatment.cure else ""
+    cure = " With doctor = heal, the server makes its calls in threads." if treatment.cure else ""
     return f"{driver.title} ({driver.what}){when} blocks the whole worker while it waits. {treatment.remedy}{cure}"
 
 

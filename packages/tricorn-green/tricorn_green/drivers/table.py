@@ -1,9 +1,9 @@
-"""Table of the libraries that greenlet workers meet, one record each.
+"""Table of libraries and how greenlet workers treat them, one record each.
 
 docs/how-it-works/greenlets.md is rendered from it.
 
-Every claim has a test, but for libraries that cannot be had everywhere: while the library waits another
-greenlet gets on, or gets nowhere.
+Every claim has a test, except for libraries that cannot be installed everywhere: while the library waits, another
+greenlet makes progress, or does not.
 """
 
 from __future__ import annotations
@@ -13,71 +13,70 @@ from tricorn_green.cures import curl, kafka, ldap, mysql, odbc, oracle, sqlite
 from tricorn_green.drivers import django, grpc, psycopg, psycopg2
 from tricorn_green.drivers.records import Blocks, Check, Cooperative, Cure, Driver, Hook
 
-OFFLOAD = "run what waits in a thread (`tricorn.offload`)"
+OFFLOAD = "make blocking calls in a thread (`tricorn.offload`)"
 
 _KAFKA_CURE = Cure(
     kafka.apply,
-    "flush(), poll(), consume(), commit() and list_topics() are called by threads, callbacks by the greenlet that "
-    "waits.",
+    "flush(), poll(), consume(), commit() and list_topics() run in threads, callbacks in the greenlet that waits.",
     ("confluent_kafka.cimpl",),
 )
 _MYSQL_CURE = Cure(
     mysql.apply,
-    "connections, queries and transactions are made by threads; rows of an SSCursor are not.",
+    "connections, queries and transactions run in threads; fetching rows of an SSCursor does not.",
     ("MySQLdb._mysql",),
     is_proven=False,
 )
-_CURL_CURE = Cure(curl.apply, "transfers are made by threads, callbacks by the greenlet that waits.")
+_CURL_CURE = Cure(curl.apply, "transfers run in threads, callbacks in the greenlet that waits.")
 _SQLITE_CURE = Cure(
     sqlite.apply,
-    "each connection has a thread of its own, which makes its calls; that costs some 30 µs for each.",
+    "each connection has a thread that makes its calls, at a cost of about 30 µs per call.",
     ("sqlite3.dbapi2",),
 )
-_ORACLE_CURE = Cure(oracle.apply, "after init_oracle_client() threads make the calls of connections.", is_proven=False)
-_ODBC_CURE = Cure(odbc.apply, "connections and cursors are proxies, whose calls threads make.", is_proven=False)
-_LDAP_CURE = Cure(ldap.apply, "what libldap waits for threads wait for.", ("ldap.ldapobject",), is_proven=False)
+_ORACLE_CURE = Cure(oracle.apply, "after init_oracle_client(), calls of connections run in threads.", is_proven=False)
+_ODBC_CURE = Cure(odbc.apply, "connections and cursors are proxies whose calls run in threads.", is_proven=False)
+_LDAP_CURE = Cure(ldap.apply, "blocking calls of libldap run in threads.", ("ldap.ldapobject",), is_proven=False)
 
 _PSYCOPG2 = Hook(
     psycopg2.apply,
-    "its wait callback is set; `connect_timeout` holds; a query whose greenlet is killed is cancelled. "
-    "COPY and large objects block, and the log says what to use instead; replication raises",
+    "its wait callback is set; `connect_timeout` works; the query of a killed greenlet is cancelled. "
+    "COPY and large objects block, and the log says what to use instead; replication raises an error",
 )
-_PSYCOGREEN = Hook(psycopg2.apply_psycogreen, "`patch_psycopg()` leaves the callback that is set")
+_PSYCOGREEN = Hook(psycopg2.apply_psycogreen, "`patch_psycopg()` keeps the callback that is set")
 _PSYCOPG = Check(
     psycopg.apply,
-    "cooperative, unless it holds on to something unpatched or PSYCOPG_WAIT_FUNC has it wait in C: the log says so",
+    "cooperative, unless it was imported too early or PSYCOPG_WAIT_FUNC makes it wait in C: the log says so",
 )
-_DJANGO = Hook(django.apply, "the connections of a request are closed when it ends, whatever CONN_MAX_AGE is")
+_DJANGO = Hook(django.apply, "connections are closed at the end of each request, regardless of CONN_MAX_AGE")
 _MYSQLCLIENT = Blocks(f"Use PyMySQL, which is cooperative, or {OFFLOAD}.", cure=_MYSQL_CURE)
 _KAFKA = Blocks(
     "flush(), poll() and consume() with a timeout wait in C. Call `poll(0)` after produce(), with a delivery callback, "
-    "and flush() only at the end; consume in a process of its own.",
+    "and flush() only at shutdown; consume in a separate process.",
     cure=_KAFKA_CURE,
 )
 _PYCURL = Blocks(
     "Use requests, urllib3 or httpx, which are cooperative, or CurlMulti with socket_action.", cure=_CURL_CURE
 )
 _SQLITE = Blocks(
-    "Short queries of a local file do no harm; waiting for a lock does, so keep the timeout of connect() low and "
-    "transactions short. With many writers use a database server.",
+    "Short queries of a local file are harmless, but waiting for a lock is not: keep the timeout of connect() low and "
+    "transactions short. With many writers, use a database server.",
     calls=("connect",),
     level="info",
     cure=_SQLITE_CURE,
 )
 _ORACLE = Blocks(
-    f"Leave the call of init_oracle_client() away, since thin mode is cooperative, or {OFFLOAD}.",
+    f"Remove the call of init_oracle_client(), since thin mode is cooperative, or {OFFLOAD}.",
     calls=("init_oracle_client",),
     when="in thick mode",
     cure=_ORACLE_CURE,
 )
 _CX_ORACLE = Blocks(f"Use its successor oracledb in thin mode, which is cooperative, or {OFFLOAD}.")
-_ODBC = Blocks(f"ODBC has no other way: {OFFLOAD}, or use a driver in Python for your database.", cure=_ODBC_CURE)
+_ODBC = Blocks(f"ODBC always blocks: {OFFLOAD}, or use a pure Python driver for your database.", cure=_ODBC_CURE)
 _PYMSSQL = Blocks(
     "Its queries wait cooperatively after `pymssql.set_wait_callback(gevent.socket.wait_read)` "
-    "(eventlet: `lambda fd: eventlet.hubs.trampoline(fd, read=True)`); connecting blocks all the same."
+    "(eventlet: `lambda fd: eventlet.hubs.trampoline(fd, read=True)`); connecting still blocks."
 )
 _LDAP = Blocks(f"Use ldap3, which is cooperative, or {OFFLOAD}.", cure=_LDAP_CURE)
-_BONSAI = Blocks("It holds the interpreter's lock too, so that no thread helps: use ldap3, which is cooperative.")
+_BONSAI = Blocks("It also holds the GIL, so threads do not help: use ldap3, which is cooperative.")
 
 DRIVERS = (
     Driver(LIBRARIES["psycopg2"], _PSYCOPG2, _PSYCOPG2),
@@ -86,8 +85,8 @@ DRIVERS = (
     Driver(LIBRARIES["Django"], _DJANGO, _DJANGO),
     Driver(
         LIBRARIES["grpcio"],
-        Hook(grpc.apply, "`grpc.experimental.gevent.init_gevent()` is called before there are channels"),
-        Blocks(f"It knows gevent but not eventlet: use the worker class gevent, or {OFFLOAD}."),
+        Hook(grpc.apply, "`grpc.experimental.gevent.init_gevent()` is called before channels are created"),
+        Blocks(f"It supports gevent but not eventlet: use the worker class gevent, or {OFFLOAD}."),
     ),
     Driver(LIBRARIES["mysqlclient"], _MYSQLCLIENT, _MYSQLCLIENT),
     Driver(LIBRARIES["PyMySQL"], Cooperative(), Cooperative()),
@@ -109,4 +108,4 @@ DRIVERS = (
 )
 
 CURABLE = tuple(driver.title for driver in DRIVERS if isinstance(driver.gevent, Blocks) and driver.gevent.cure)
-"""Names that the setting `cures` may have."""
+"""Valid names for the setting `cures`."""

@@ -157,14 +157,16 @@ def offload(*, affinity: Affinity = ..., serial: bool | None = ...) -> Callable[
 def offload(
     function: Callable[..., Any] | None = None, /, *, affinity: Affinity = "any", serial: bool | None = None
 ) -> Any:
-    """`function`, called by a native thread while the caller waits. Also a decorator: `@offload`, `@offload(...)`.
+    """Wraps a blocking function so that a native thread calls it while the caller waits. Also a decorator.
 
-        rows = tricorn.offload(handle.query)("...")          # others go on meanwhile; under sync: a plain call
-        rows = await tricorn.offload(handle.query)("...")    # where an event loop runs
+        rows = tricorn.offload(handle.query)("...")          # greenlets: others run meanwhile; sync: a plain call
+        rows = await tricorn.offload(handle.query)("...")    # event loops
 
-    `affinity`: `any` thread of the pool; always the same one for each `object` (the `self` of a method, the first
-    argument of a function); always the same one for this function in the whole `process`.
-    `serial`: calls of one object are made one after another. So are those of bound methods if it is not said.
+    `affinity` selects the thread: `any` of the pool (default); the same one for each `object` (the `self` of a method,
+    the first argument of a function); the same one for all calls of this function in the `process`.
+    `serial` makes calls of one object one after another; this is the default for bound methods.
+
+    Raises what the function raises, ValueError for an unknown affinity, TypeError if `function` is not callable.
     """
     if affinity not in AFFINITIES:
         raise ValueError(f"affinity: expected one of {', '.join(AFFINITIES)}, got {affinity!r}")
@@ -258,8 +260,8 @@ def pin(owner: Any) -> Pin | None:
         made = Pin()
     else:
         _say(
-            "All %d offload threads are taken by open objects, so calls of a %s block the whole worker. Keep fewer of "
-            "them open, or raise offload_threads.",
+            "All %d offload threads belong to open objects, so calls of %s block the whole worker. Keep fewer of them "
+            "open, or raise offload_threads.",
             len(_pins()),
             type(owner).__qualname__,
         )
@@ -276,8 +278,8 @@ def _keep(owner: Any, made: Pin | None) -> None:
         weakref.finalize(owner, _unpin, key).atexit = False
     except TypeError:
         raise TypeError(
-            f"offload: a {type(owner).__qualname__} cannot have a thread of its own, since nothing tells when it is "
-            "gone (no weak references): use affinity='process'."
+            f"offload: {type(owner).__qualname__} does not support weak references, so it cannot have its own thread: "
+            "use affinity='process'."
         ) from None
     _process.pins[key] = made
 
@@ -313,15 +315,15 @@ def _look_at(how: How, call: calls.Call) -> None:
     """After a call: what an operator should know."""
     if call.is_abandoned:
         _say(
-            "%s is still running in its thread although its request has ended (%d such calls in this worker): a call "
-            "in C cannot be interrupted. Set a timeout in the library.",
+            "%s is still running in its thread after its request has ended (%d such calls in this worker): calls in C "
+            "cannot be interrupted. Set a timeout in the library.",
             how.name or "An offloaded call",
             counts.abandoned,
         )
     elif call.waited > LATE_SECONDS and call.line is _process.shared:  # and not for its own object
         now = _process.shared.figures()
         _say(
-            "%s waited %.1f s for a thread; all %d were busy, and %d calls wait now: raise offload_threads.",
+            "%s waited %.1f s for a thread: all %d are busy, and %d more calls are waiting. Raise offload_threads.",
             how.name or "An offloaded call",
             call.waited,
             now.size,

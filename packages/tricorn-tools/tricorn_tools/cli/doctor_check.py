@@ -1,4 +1,4 @@
-"""`tricorn doctor check APP`: the application is loaded as a worker would load it, and looked at without load."""
+"""`tricorn doctor check APP`: loads the application as a worker would, and examines it without traffic."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from tricorn_tools.doctor.check.scene import Scene, Threads
 HELP = """\
 usage: tricorn doctor check [--json] [--connect] [settings...] APP
 
-Loads the application as a worker would, and says what will hold up its requests: libraries that block this worker
-class, modules that are imported too early, connections of databases, descriptors, processors, threads that a fork
-leaves behind. Nothing is bound and no worker is started.
+Loads the application as a worker would and reports what will block its requests: libraries that block this worker
+class, modules imported too early, database connections, file descriptors, CPUs, threads lost in a fork. No port is
+bound and no worker is started.
 
-  --json       the findings as JSON
-  --connect    connect to the databases that are found, and ask them for their limits
+  --json       print the findings as JSON
+  --connect    connect to the databases and ask for their connection limits
 
-All settings are those of `tricorn` itself: flags, variables, configuration files (`tricorn --help`).
-Exit status: 0 if nothing but notes was found, 1 if there is a warning or an error, 2 for flags that are none.
+All settings of `tricorn` apply: flags, environment variables, configuration files (`tricorn --help`).
+Exit status: 0 no findings or only notes, 1 warnings or errors, 2 usage error.
 """
 
 
@@ -56,7 +56,7 @@ def main(words: Sequence[str]) -> int:
     except (Exception, SystemExit) as error:
         if uri is None:
             raise  # argparse's; nothing of the application has run
-        text = f"The application cannot be loaded: {type(error).__name__}: {error}"
+        text = f"Could not load the application: {type(error).__name__}: {error}"
         loading, application = error, uri
         return _failed(text, lambda: boot_failure.report(loading, application), as_json=as_json)
     if as_json:
@@ -74,7 +74,7 @@ def _scene(config: Any) -> Scene:
 
 
 class _Collector:
-    """Log that collects warnings as findings."""
+    """Log that collects warnings."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -92,7 +92,7 @@ class _Collector:
 
 def _failed(text: str, tell: Callable[[], object], *, as_json: bool) -> int:
     if as_json:
-        finding = Finding("application", Severity.ERROR, text, "tricorn --check-config shows where it comes from.")
+        finding = Finding("application", Severity.ERROR, text, "Run tricorn --check-config to see where it fails.")
         print(json.dumps(report.failure(finding), indent=2))
     else:
         tell()

@@ -1,4 +1,4 @@
-"""`tricorn doctor`: what blocks a worker, or will. The first word says which."""
+"""`tricorn doctor`: finds what blocks a worker, or will. The first word selects the subcommand."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ usage: tricorn doctor [PID | --pidfile FILE | -s SOCKET | -n NAME] [--since star
        tricorn doctor profile [--seconds S] [--rate HZ] [--worker N] [--route R] [--format F] [-o FILE]
        tricorn doctor slow [--route R] [--json] [--html FILE] [--speedscope FILE] [--collapsed FILE]
 
-   (none)   what holds up the workers of a running server, and the cure
-   --pid    what each thread of a running process does: tricorn doctor --pid PID --help
-   check    what can be known of an application and its settings without load: tricorn doctor check --help
-   profile  where the time of a running server goes, sampled: tricorn doctor profile --help
-   slow     what the slow requests of a running server did: tricorn doctor slow --help
+   (none)   show what blocks the workers of a running server, and how to fix it
+   --pid    show what each thread of a process does (tricorn doctor --pid PID --help)
+   check    find problems in an application and its settings before deploying (tricorn doctor check --help)
+   profile  sample where a running server spends its time (tricorn doctor profile --help)
+   slow     show what made slow requests slow (tricorn doctor slow --help)
 """
 
 

@@ -1,4 +1,4 @@
-"""`tricorn doctor` for a running server: what costs most, how its workers spend their time, which requests run."""
+"""`tricorn doctor` for a running server: stalls by cost, the workers' time, and running requests."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ FAILED, INTERRUPTED = 1, 130
 TIMEOUT = 5.0
 SCHEMA = "tricorn-doctor/1"
 LOOK = 0.5
-"""Seconds over which the workers' time is measured."""
+"""Seconds for which the workers' time is measured."""
 LONG = 1.0
-"""Seconds from which on the oldest request is told with its stack."""
+"""Age in seconds from which on the oldest request is shown with its stack."""
 MOST_DELAY = 240.0
 
 DESCRIPTION = """\
-Shows what holds up the workers of a running server, and the cure: the most expensive first. Below: which routes cost
-most, how the workers spend their time, and the requests that run, with the stacks of the worker that has the oldest."""
+Shows what blocks the workers of a running server and how to fix it, most expensive first. Then: the cost of each
+route, how workers spend their time, and running requests, with the stacks of the worker that has the oldest one."""
 
-EPILOG = "Exit status: 0; 1 with a sentence on stderr: no server, no answer; 2 usage."
+EPILOG = "Exit status: 0 success, 1 no server or no answer (see stderr), 2 usage error."
 
 
 def main(words: Sequence[str]) -> int:
@@ -58,7 +58,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def look(control: Control, since: str) -> dict[str, Any]:
-    """Raises ControlError."""
+    """Collects the report. Raises ControlError."""
     before, began = control.ask("workers")["workers"], time.monotonic()
     time.sleep(LOOK)
     now, seconds = control.ask("workers")["workers"], time.monotonic() - began
@@ -69,7 +69,7 @@ def look(control: Control, since: str) -> dict[str, Any]:
     if oldest is not None and oldest["age"] >= LONG:
         try:
             stacks = control.ask("stacks", slot=oldest["slot"])["workers"]
-        except Refused:  # it has ended meanwhile, or the user may only look
+        except Refused:  # it has ended meanwhile, or the user may only query
             pass
     return {
         "schema": SCHEMA,
@@ -89,7 +89,7 @@ def look(control: Control, since: str) -> dict[str, Any]:
 def _routes(control: Control) -> dict[str, Any]:
     try:
         return control.ask("routes")
-    except Refused:  # a server from before there were any
+    except Refused:  # an older server has no routes
         return {"counted": False, "routes": []}
 
 
@@ -133,9 +133,7 @@ def _socket(given: argparse.Namespace) -> str:
                         return found.path
             except ControlError:
                 continue
-    raise NoServer(
-        f"No server with the process {pid} has a control socket where they are looked for; name it by --socket."
-    )
+    raise NoServer(f"No control socket of a server with pid {pid} found in the usual places. Select it with --socket.")
 
 
 def _read(pidfile: str) -> int:
@@ -144,4 +142,4 @@ def _read(pidfile: str) -> int:
     except OSError as error:
         raise NoServer(f"Cannot read the pidfile {pidfile}: {error.strerror}.") from None
     except (ValueError, argparse.ArgumentTypeError):
-        raise NoServer(f"{pidfile} is no pidfile: a number was expected in it.") from None
+        raise NoServer(f"{pidfile} is not a pidfile: expected a number.") from None

@@ -1,4 +1,4 @@
-"""The report on a running server, for people; and what its workers' figures come to. Pure."""
+"""Formats the report on a running server, and computes the shares of its workers' time. Pure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def gauges(before: Sequence[Row], now: Sequence[Row], seconds: float) -> list[di
 
 
 def _offload(figures: Row) -> dict[str, float]:
-    """Returns what native threads have done for a worker's greenlets and coroutines, and are doing."""
+    """Returns the counts of offloaded calls of a worker."""
     counts = {name: figures[f"offload_{name}"] for name in ("calls", "abandoned", "threads", "busy", "waiting")}
     return counts | {"seconds": round(figures["offload_nanoseconds"] / 1e9, 3)}
 
@@ -51,7 +51,7 @@ THREADS = ("sync", "gthread")
 def text(report: Row) -> str:
     blocks = [
         ctl_text.stalls(report),
-        f"Routes since the start (parts of the time, of requests that were long enough to tell):\n{_routes(report)}",
+        f"Routes since the start (CPU to DELAYED: shares of the time, measured in slower requests):\n{_routes(report)}",
         "\n".join(_bars(report["workers"])),
         "\n".join(_requests(report)),
     ]
@@ -65,23 +65,22 @@ def _routes(report: Row) -> str:
 
 
 def _bars(workers: Sequence[Row]) -> Iterator[str]:
-    yield "Workers (# blocked, = computed or wanted a processor):"
+    yield "Workers (# blocked, = on CPU or waiting for one):"
     for row in workers:
         who = f"  {row['slot']} (pid {row['pid']}, {row['class']}, {row['state']})"
         if row["blocked"] is not None:
             shares = f"blocked {row['blocked'] * 100:.0f} %, work {(row['blocked'] + row['computed']) * 100:.0f} %"
             yield f"{who} [{_bar(row['blocked'], row['computed'])}] {shares}"
         elif row["busy"] is not None:
-            yield f"{who} [{_bar(0.0, row['busy'])}] {row['busy'] * 100:.0f} % of the threads are busy"
+            yield f"{who} [{_bar(0.0, row['busy'])}] {row['busy'] * 100:.0f} % of threads busy"
         else:
-            yield f"{who} nothing measured yet"
+            yield f"{who} no data yet"
     offloads = [row["offload"] for row in workers if row["offload"] is not None]
     if offloads:
         total = {name: sum(each[name] for each in offloads) for name in offloads[0]}
         yield (
-            f"Calls in threads: {total['calls']:,} ({total['seconds']:,.1f} s that would have held up the others), "
-            f"{total['busy']} under way in {total['threads']} threads, {total['waiting']} waiting, "
-            f"{total['abandoned']} abandoned"
+            f"Offloaded calls: {total['calls']:,} ({total['seconds']:,.1f} s), {total['busy']} running in "
+            f"{total['threads']} threads, {total['waiting']} waiting, {total['abandoned']} abandoned"
         )
 
 
@@ -94,6 +93,6 @@ def _bar(first: float, second: float) -> str:
 def _requests(report: Row) -> Iterator[str]:
     running = report["requests"]
     if not running:
-        yield "No requests run."
+        yield "No running requests."
         return
     yield ctl_text.text("requests", {"requests": running[:MOST_REQUESTS], "count": report["count"]})

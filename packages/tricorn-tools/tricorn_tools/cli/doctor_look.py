@@ -1,4 +1,4 @@
-"""`tricorn doctor --pid`: what each thread of a process does, read without stopping it."""
+"""`tricorn doctor --pid`: examines each thread of a process without stopping it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ FAILED, INTERRUPTED = 1, 130
 LONGEST = 3600
 
 DESCRIPTION = """\
-Shows what each thread of a Python process does: its frames, the system call and the peer it waits for, the C library
-that called it, its share of a processor, who holds the GIL, and a verdict. It reads the memory of the process, which is
-not stopped, gets no signal, and need not be tricorn's."""
+Shows what each thread of a Python process does: Python frames, the system call and the peer it waits for, the C
+library that made the call, CPU share, the holder of the GIL, and a verdict. Works on any CPython process, not only
+tricorn's. The process is neither stopped nor signalled; only its memory is read."""
 
-EPILOG = "Exit status: 0; 1 with a sentence on stderr: no such process, not permitted, no Python; 2 usage."
+EPILOG = "Exit status: 0 success, 1 no such process, no permission or no Python (see stderr), 2 usage error."
 
 
 def main(words: Sequence[str]) -> int:
@@ -56,6 +56,6 @@ def parser() -> argparse.ArgumentParser:
         metavar="S",
         type=values.seconds(0.01, LONGEST),
         default=SECONDS,
-        help=f"how long the look takes (default: {SECONDS}): processor time is that of this time",
+        help=f"sampling duration, over which CPU shares are measured (default: {SECONDS})",
     )
     return flags

@@ -1,4 +1,4 @@
-"""`tricorn doctor profile`: everything that a running server does is sampled for a while."""
+"""`tricorn doctor profile`: samples all that a running server does for some seconds."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ PATIENCE = 10.0
 """Seconds to wait for the answer beyond the time of the profile."""
 
 DESCRIPTION = """\
-Samples what a running server does: its requests (threads, greenlets, tasks), and what event loops and threads are at
-without one. It shows, per route, the functions that had most time and the heaviest paths. The workers' own samplers
-read memory: without signals, without the GIL, also of a worker that hangs."""
+Samples a running server: its requests (in threads, greenlets and tasks), and event loops and threads outside of
+requests. Shows the most expensive functions and call paths of each route. Each worker samples itself by reading
+memory, without signals and without the GIL, so a worker that hangs is profiled as well."""
 
-EPILOG = "Exit status: 0; 1 with a sentence on stderr: no server, no answer, a file cannot be written; 2 usage."
+EPILOG = "Exit status: 0 success, 1 no server, no answer or unwritable file (see stderr), 2 usage error."
 
 _FORMATS: dict[str, Callable[[Report], str]] = {
     "text": lambda report: printable(text(report, Sources(os.getpid()).line)),
@@ -90,5 +90,5 @@ def parser() -> argparse.ArgumentParser:
 def _rate(text: str) -> int:
     number = int(text) if text.isascii() and text.isdecimal() and len(text) <= 5 else 0
     if not 1 <= number <= MOST_RATE:
-        raise argparse.ArgumentTypeError(f"from 1 to {MOST_RATE} looks per second, not {text!r}")
+        raise argparse.ArgumentTypeError(f"expected 1 to {MOST_RATE} samples per second, not {text!r}")
     return number

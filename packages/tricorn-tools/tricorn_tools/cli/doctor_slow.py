@@ -1,4 +1,4 @@
-"""`tricorn doctor slow`: what the slow requests of a running server did that the usual ones did not."""
+"""`tricorn doctor slow`: compares the slow requests of a running server with the usual ones."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tricorn_tools.doctor.source import Sources
 FAILED = 1
 
 DESCRIPTION = """\
-Shows, for each route of a running server, what its slowest per cent of requests did that the usual ones did not: the
-lines of Python and the time they took. The server notes where requests are that take longer than profile_after."""
+Shows, for each route of a running server, what made its slowest 1 % of requests slower than the others: the lines of
+Python code and the time they took. The server samples requests that take longer than profile_after."""
 
-EPILOG = "Exit status: 0; 1 with a sentence on stderr: no server, no answer, a file cannot be written; 2 usage."
+EPILOG = "Exit status: 0 success, 1 no server, no answer or unwritable file (see stderr), 2 usage error."
 
 _FILES: dict[str, Callable[[Report], str]] = {
     "speedscope": lambda report: json.dumps(formats.speedscope(report)),

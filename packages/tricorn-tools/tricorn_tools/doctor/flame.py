@@ -1,4 +1,4 @@
-"""Flame graphs in HTML, which need no network and no script: stacks as a tree, each frame as wide as its time."""
+"""Flame graphs in HTML without scripts or network: a tree of stacks, each frame as wide as its time."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ p { color: light-dark(#555, #aaa); }
   border-radius: 3px; background: light-dark(hsl(var(--hue) 80% 78%), hsl(var(--hue) 45% 32%)); }
 """
 NARROWEST = 0.001
-"""The share of a graph from which on a frame is drawn."""
+"""Smallest share of a graph that is drawn."""
 NATIVE = 200
-"""The hue of what is no frame of Python; those have 0 to 59."""
+"""Hue of native frames. Python frames have 0 to 59."""
 
 
 class _Box:

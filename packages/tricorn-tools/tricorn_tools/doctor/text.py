@@ -1,4 +1,4 @@
-"""The report of `tricorn doctor` for people. Pure, but for the lines of source."""
+"""Formats the report of `tricorn doctor --pid`. Pure, except for the lines of source."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 Thread = Mapping[str, Any]
 SourceLine = Callable[[str, int], str]
-"""The source at a line of a file; empty if it cannot be read."""
+"""Returns a line of a source file; empty if it cannot be read."""
 
 NATIVE = "NATIVE"
-"""The verdict of threads that are none of Python."""
+"""Verdict of threads without Python."""
 
 
 def text(report: Mapping[str, Any], source: SourceLine, *, native: bool = False) -> str:
-    """A block for the process, then one for each thread; threads without Python are one line, unless `native`."""
+    """Renders a block for the process and one for each thread; threads without Python are one line, unless `native`."""
     blocks = ["\n".join(_process(report))]
     interpreter = report["python"]["path"] if report["python"] else ""
     own = [thread for thread in report["threads"] if native or thread["verdict"] != NATIVE]
@@ -37,25 +37,25 @@ def _process(report: Mapping[str, Any]) -> Iterator[str]:
 
 def _gil(gil: Mapping[str, Any], threads: Sequence[Thread]) -> str:
     if gil["locked"] is None:
-        return "whose GIL is off or was not found"
+        return "GIL disabled or not found"
     if not gil["locked"]:
-        return "the GIL is free"
+        return "GIL free"
     name = next((thread["name"] for thread in threads if thread["tid"] == gil["holder"]), None)
-    return f"the GIL is held by thread {gil['holder']} ({name})" if name is not None else "the GIL is held"
+    return f"GIL held by thread {gil['holder']} ({name})" if name is not None else "GIL held"
 
 
 def _thread(thread: Thread, interpreter: str, source: SourceLine, *, native: bool) -> Iterator[str]:
     main = ", main thread" if thread["main"] else ""
     figures = f"CPU {percent(thread['cpu'])}"
     if thread["queued"] >= 0.05:
-        figures += f", waited {percent(thread['queued'])} for a processor"
+        figures += f", waiting for CPU {percent(thread['queued'])}"
     yield f"Thread {thread['tid']} ({thread['name']}{main}), state {thread['state']}, {figures}: {thread['verdict']}"
     yield f"  {thread['sentence']}"
     for frame in thread["python"]:
         line = source(frame["file"], frame["line"])
         yield f"    {frame['file']}:{frame['line'] or '?'} in {frame['function']}{f': {line}' if line else ''}"
     if thread["moving"] and not thread["python"]:
-        yield "    (Its frames came and went while they were read.)"
+        yield "    (Its frames changed while they were read.)"
     yield from _stack(thread, interpreter, all_of_it=native)
 
 
@@ -84,8 +84,8 @@ def _function(frame: Mapping[str, Any]) -> str:
 
 
 def _natives(threads: Sequence[Thread]) -> Iterator[str]:
-    count = f"{len(threads)} more threads are" if len(threads) > 1 else "One more thread is"
-    yield f"{count} none of Python (--native shows more):"
+    count = f"{len(threads)} threads" if len(threads) > 1 else "1 thread"
+    yield f"{count} without Python (--native shows their stacks):"
     for thread in threads:
         yield f"  {thread['tid']} ({thread['name']}), CPU {percent(thread['cpu'])}: {thread['sentence']}"
 

@@ -194,7 +194,7 @@ def test_errors_of_green_mode_say_what_to_do_and_others_are_left_alone() -> None
     driver._explain(Error)
     driver._explain(Error)
     text = str(Error("start_replication cannot be used with an asynchronous callback."))
-    assert text.count("has no replication") == 1
+    assert text.count("does not support replication") == 1
     for said in (
         "execute cannot be used while an asynchronous query is underway",
         "a single async query can be executed on the same connection",

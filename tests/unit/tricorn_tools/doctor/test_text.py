@@ -49,9 +49,9 @@ def source(file: str, line: int) -> str:
 def test_a_thread_is_a_block_with_its_frames_and_their_source() -> None:
     assert text(report(thread(queued=0.2)), source) == (
         "Process 5: python app.py\n"
-        "CPython 3.12 (/l/libpython3.12.so), the GIL is free.\n"
+        "CPython 3.12 (/l/libpython3.12.so), GIL free.\n"
         "\n"
-        "Thread 7 (python, main thread), state S, CPU 0 %, waited 20 % for a processor: BLOCKED_SYSCALL\n"
+        "Thread 7 (python, main thread), state S, CPU 0 %, waiting for CPU 20 %: BLOCKED_SYSCALL\n"
         "  Blocked in the system call poll.\n"
         "    /srv/app.py:14 in bad: line 14"
     )
@@ -84,18 +84,18 @@ def test_frames_of_a_library_are_told_up_to_the_interpreter() -> None:
 
 def test_who_holds_the_gil() -> None:
     held = text(report(thread(), gil={"locked": True, "holder": 7}), source)
-    assert "the GIL is held by thread 7 (python)." in held
+    assert "GIL held by thread 7 (python)." in held
     gone = text(report(thread(), gil={"locked": True, "holder": None}), source)
-    assert "the GIL is held." in gone
+    assert ", GIL held." in gone
     none = text(report(thread(), gil={"locked": None, "holder": None}), source)
-    assert "whose GIL is off or was not found." in none
+    assert "GIL disabled or not found." in none
 
 
 def test_threads_without_python_are_a_line_each() -> None:
-    other = thread(tid=8, name="rdk:main", main=False, verdict="NATIVE", sentence="A native thread.", python=[])
+    other = thread(tid=8, name="rdk:main", main=False, verdict="NATIVE", sentence="Native thread.", python=[])
     told = text(report(thread(), other), source)
     assert told.endswith(
-        "One more thread is none of Python (--native shows more):\n  8 (rdk:main), CPU 0 %: A native thread."
+        "1 thread without Python (--native shows their stacks):\n  8 (rdk:main), CPU 0 %: Native thread."
     )
     assert "Thread 8 (rdk:main), state S" in text(report(thread(), other), source, native=True)
 

@@ -1,7 +1,7 @@
-"""Connections that the application may ask for, against those that its databases take.
+"""Compares the connections that the application may open with the limits of its databases.
 
-What is visible: Django's DATABASES, engines of SQLAlchemy and pools of psycopg_pool, wherever the application keeps
-them. A connection that is made by hand is not.
+Finds Django's DATABASES, SQLAlchemy engines and psycopg_pool pools, wherever the application keeps them. Connections
+that it opens itself are not found.
 """
 
 from __future__ import annotations
@@ -51,22 +51,22 @@ def examine(scene: Scene, *, connect: bool) -> Iterator[Finding]:
 
 def _judge(scene: Scene, demands: list[Demand], *, connect: bool) -> Iterator[Finding]:
     kind, address = demands[0].kind, demands[0].address
-    limit, how = LIMITS[kind], "if it was not configured otherwise"
+    limit, how = LIMITS[kind], "by default"
     if connect:
         try:
-            limit, how = _limit_of(demands[0]), "as it says itself"
+            limit, how = _limit_of(demands[0]), "as configured"
         except Refused as error:
             yield Finding(
-                "databases", Severity.NOTE, f"{NAMES[kind]} at {address} could not be asked: {error}", "See --connect."
+                "databases", Severity.NOTE, f"Could not ask {NAMES[kind]} at {address}: {error}", "See --connect."
             )
     wanted = scene.config.workers * sum(demand.most for demand in demands)
     whats = " and ".join(demand.what for demand in demands)
     if wanted > limit:
         yield Finding(
             "databases",
-            Severity.ERROR if how == "as it says itself" else Severity.WARNING,
-            f"{scene.concurrency} may ask {NAMES[kind]} at {address} for {wanted} connections ({whats}); it takes "
-            f"{limit} {how}. What is above that fails.",
+            Severity.ERROR if how == "as configured" else Severity.WARNING,
+            f"{scene.concurrency} may open {wanted} connections to {NAMES[kind]} at {address} ({whats}); it allows "
+            f"{limit} {how}. More connections fail.",
             _cure(scene, limit),
         )
     for demand in demands:
@@ -75,17 +75,18 @@ def _judge(scene: Scene, demands: list[Demand], *, connect: bool) -> Iterator[Fi
                 "databases",
                 Severity.NOTE,
                 f"A worker runs {scene.at_once} requests at once, and {demand.what} has {demand.bound} connections: "
-                "others wait for one, and fail when their patience is over.",
-                "That is right if most requests need none, or need it shortly. Else a larger pool, or fewer "
-                "worker_connections.",
+                "other requests wait for one, and fail at the timeout of the pool.",
+                "Nothing to do if most requests use a connection briefly or not at all. Otherwise use a larger pool or "
+                "fewer worker_connections.",
             )
 
 
 def _cure(scene: Scene, limit: int) -> str:
     each = max(limit // max(scene.config.workers, 1), 1)
     return (
-        f"At most {each} connections for each of {scene.config.workers} workers: a pool of that size, fewer "
-        "worker_connections or threads, fewer workers; or PgBouncer before the database, or a higher max_connections."
+        f"Allow at most {each} connections in each of {scene.config.workers} workers: use a pool of that size, fewer "
+        "worker_connections or threads, or fewer workers; or PgBouncer in front of the database, or a higher "
+        "max_connections."
     )
 
 
@@ -114,7 +115,7 @@ def of_django(scene: Scene) -> Iterator[Demand]:
             kind,
             _address(kind, given.get("HOST"), given.get("PORT")),
             most,
-            f"DATABASES[{alias!r}]" + (f" with a pool of {size}" if pool else ", a connection for each request"),
+            f"DATABASES[{alias!r}]" + (f" with a pool of {size}" if pool else ", one connection per request"),
             _asking(partial(_cursor_of, connections[alias])),
             size if pool and size < scene.at_once else 0,
         )
@@ -142,7 +143,7 @@ def _of_engine(scene: Scene, engine: Any) -> Iterator[Demand]:
     pool = engine.pool
     size = getattr(pool, "size", None)
     if size is None:
-        most, what, bound = scene.at_once, f"SQLAlchemy's {type(pool).__name__}, a connection for each request", 0
+        most, what, bound = scene.at_once, f"SQLAlchemy's {type(pool).__name__}, one connection per request", 0
     else:
         overflow = pool._max_overflow
         most = scene.at_once if overflow < 0 else size() + overflow

@@ -1,4 +1,4 @@
-"""Django under ASGI: what views without `async` cost there."""
+"""Django under ASGI: the cost of views without `async`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ def examine(scene: Scene) -> Iterator[Finding]:
         yield Finding(
             "django-under-asgi",
             Severity.NOTE,
-            f"{threaded} of {len(views)} views of Django are functions without async: under asgi each of their "
-            "requests starts a thread of its own, and opens connections of databases that no other request can use "
-            "(CONN_MAX_AGE has no effect). Functions that are called by sync_to_async outside of Django's handler, as "
-            "in Channels' consumers, share one thread of their worker.",
-            "-k gthread with the WSGI application keeps threads and their connections; or views with async.",
+            f"{threaded} of {len(views)} Django views are functions without async: under asgi each of their requests "
+            "starts a new thread and opens its own database connections (CONN_MAX_AGE has no effect). Functions called "
+            "through sync_to_async outside of Django's handler, as in Channels consumers, share one thread per worker.",
+            "Serve the WSGI application with -k gthread, which keeps threads and connections, or make the views async.",
         )
 
 

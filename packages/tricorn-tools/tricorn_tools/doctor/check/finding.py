@@ -1,4 +1,4 @@
-"""One thing that was found: how bad it is, a sentence, what to do, and where that is explained."""
+"""A finding: its severity, the problem, the fix, and the page that explains it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ PAGE = "docs/diagnose/check.md"
 
 class Severity(Enum):
     ERROR = "error"
-    """It will fail, or hold up all requests of a worker."""
+    """Will fail, or block all requests of a worker."""
     WARNING = "warning"
-    """It will under load, or in a case that is not rare."""
+    """Will do so under load, or in a common case."""
     NOTE = "note"
-    """It may be as it is meant to be. The exit status does not tell of it."""
+    """May be intended. Does not change the exit status."""
 
     @property
     def rank(self) -> int:
@@ -24,7 +24,7 @@ class Severity(Enum):
 
 class Finding(Record):
     id: str
-    """The heading on the page that explains it, as its anchor."""
+    """Anchor of the heading that explains it."""
     severity: Severity
     text: str
     cure: str

@@ -11,9 +11,9 @@ from tricorn_tools.doctor.check.finding import Finding, Severity
 from tricorn_tools.doctor.check.scene import Scene
 
 OFTEN_HARMLESS = ("sqlite3",)
-"""Imported by many who wait for nothing in them."""
+"""Imported by many applications that never wait in them."""
 HOOKED = ("psycopg2", "psycopg", "grpcio")
-"""Cooperative by what the server does for them."""
+"""Cooperative because the server configures them."""
 
 
 def examine(scene: Scene) -> Iterator[Finding]:
@@ -32,11 +32,14 @@ def _said(scene: Scene) -> Iterator[Finding]:
     }  # fmt: skip
     for text in scene.said:
         if text.startswith("offload: "):
-            yield Finding("offload", Severity.WARNING, text, "Name what is there, before others take it.")
-        elif text not in known:
-            cure = (
-                "Import it in the application, or in the hook post_fork, and not in or through the configuration file."
+            yield Finding(
+                "offload",
+                Severity.WARNING,
+                text,
+                "Name a function that exists, in a module that nothing has imported yet.",
             )
+        elif text not in known:
+            cure = "Import it in the application or in the hook post_fork, not in the configuration file."
             yield Finding("imported-too-early", Severity.WARNING, text, cure)
 
 
@@ -49,8 +52,8 @@ def _in_greenlets(scene: Scene, driver: Driver) -> Iterator[Finding]:
                 "blocking-libraries",
                 Severity.WARNING,
                 f"{driver.title} is imported, and green_drivers is off (from {config.origin('green_drivers')}): "
-                "while it waits, it may block the whole worker.",
-                "Leave the setting away.",
+                "it may block the whole worker while it waits.",
+                "Remove the setting.",
             )
         return
     cure = treatment.cure
@@ -62,7 +65,7 @@ def _in_greenlets(scene: Scene, driver: Driver) -> Iterator[Finding]:
     yield Finding(
         "blocking-libraries",
         severity,
-        f"{driver.title} ({driver.what}) is imported, and{when} blocks all {scene.at_once} requests of a {scene.alias} "
-        "worker while it waits.",
+        f"{driver.title} ({driver.what}) is imported. While it waits{when}, it blocks all {scene.at_once} requests of "
+        f"a {scene.alias} worker.",
         f"{treatment.remedy}{heal}",
     )

@@ -27,5 +27,5 @@ def _on_a_loop(scene: Scene, library: Library) -> Finding:
         Severity.NOTE,
         f"{library.title} ({library.what}) is imported: a coroutine that waits in it blocks all requests of a "
         f"{scene.alias} worker. Functions that a framework runs in threads may use it.",
-        f"In coroutines use {library.loop}.",
+        f"In coroutines, use {library.loop}.",
     )

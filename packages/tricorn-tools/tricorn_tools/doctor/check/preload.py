@@ -22,22 +22,22 @@ def examine(scene: Scene) -> Iterator[Finding]:
         yield Finding(
             "threads-and-preload",
             Severity.WARNING,
-            f"OpenTelemetry's {' and '.join(exporters)} was made while the application was imported, and preload_app "
-            "is on: its thread is in the arbiter, and locks that it holds at a fork stay locked in that worker.",
-            "Make the provider in the hook post_fork, or leave preload_app away.",
+            f"OpenTelemetry's {' and '.join(exporters)} was created at import, and preload_app is on: its thread runs "
+            "in the arbiter, and locks that it holds during a fork stay locked in that worker.",
+            "Create the provider in the hook post_fork, or turn preload_app off.",
         )
     if scene.threads:
         yield Finding(
             "threads-and-preload",
             Severity.WARNING,
-            f"{_threads(scene.threads)} while the application was imported, and preload_app is on: a fork takes "
-            "none of them along. In the workers they are missing: what waits for them waits for ever.",
-            "Start them in the hook post_fork or at the first request, or leave preload_app away.",
+            f"{_threads(scene.threads)} at import, and preload_app is on: threads do not survive a fork, so workers "
+            "do not have them, and code that waits for them hangs.",
+            "Start them in the hook post_fork or at the first request, or turn preload_app off.",
         )
 
 
 def telemetry(objects: Sequence[object]) -> list[str]:
-    """The names of exporters that are there. Types only are looked at: lazy objects stay asleep."""
+    """Returns the names of exporters. Only types are inspected, so that lazy objects are not evaluated."""
     return sorted(
         {
             kind.__name__

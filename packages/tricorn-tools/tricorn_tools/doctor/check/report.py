@@ -1,4 +1,4 @@
-"""The findings as text for people, and as JSON for programs."""
+"""Formats the findings as text and as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WIDTH = 110
 
 
 def status(findings: Sequence[Finding]) -> int:
-    """The exit status: notes do not count."""
+    """Returns the exit status: 1 if there is a warning or an error."""
     return int(any(finding.severity is not Severity.NOTE for finding in findings))
 
 
@@ -23,7 +23,7 @@ def text(scene: Scene, findings: Sequence[Finding]) -> str:
     lines = [f"{scene.config.wsgi_app}: {scene.alias}, {scene.concurrency}"]
     for finding in findings:
         head = f"{finding.severity.value.upper():8} "
-        lines += ["", *_wrapped(finding.text, head), *_wrapped(finding.cure, "         Cure: ", "               ")]
+        lines += ["", *_wrapped(finding.text, head), *_wrapped(finding.cure, "         Fix: ", "              ")]
         lines.append(f"         {finding.link}")
     return "\n".join([*lines, "", _summary(findings)])
 
@@ -63,7 +63,7 @@ def _wrapped(sentence: str, first: str, rest: str = " " * 9) -> list[str]:
 
 def _summary(findings: Sequence[Finding]) -> str:
     if not findings:
-        return "Nothing was found."
+        return "No problems found."
     counted = Counter(finding.severity for finding in findings)
     words = [f"{counted[each]} {each.value}{'s' if counted[each] != 1 else ''}" for each in Severity if counted[each]]
     return f"{', '.join(words)}."

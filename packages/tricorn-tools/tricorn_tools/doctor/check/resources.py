@@ -48,31 +48,33 @@ def _processors(scene: Scene, machine: Machine) -> Iterator[Finding]:
     processors, workers = machine.processors, scene.config.workers
     why = ""
     if processors < machine.counted:
-        why = f" (of {machine.counted}{', by the quota of its cgroup' if machine.quota == processors else ''})"
+        why = f" (of {machine.counted}{', limited by the cgroup' if machine.quota == processors else ''})"
     if processors < machine.counted:
         yield Finding(
             "processors",
             Severity.NOTE,
-            f"The server may use {processors:g} processors{why}, while os.cpu_count() says {machine.counted}: "
-            "libraries that make a thread for each, and formulas in configuration files, count too many.",
-            "workers = auto; a number for OMP_NUM_THREADS; from Python 3.13 on PYTHON_CPU_COUNT.",
+            f"The server may use {processors:g} CPUs{why}, but os.cpu_count() returns {machine.counted}: libraries "
+            "that start one thread per CPU, and formulas in configuration files, start too many.",
+            "Set workers = auto and OMP_NUM_THREADS; from Python 3.13 on, PYTHON_CPU_COUNT.",
         )
     most = 2 * math.ceil(processors) + 1
     if workers > most:
         yield Finding(
             "processors",
             Severity.WARNING,
-            f"{workers} workers (from {scene.config.origin('workers')}) share {processors:g} processors{why}: more "
-            "than run at once cost memory, connections of databases and changes of context.",
+            f"{workers} workers (from {scene.config.origin('workers')}) share {processors:g} CPUs{why}: workers that "
+            "cannot run at the same time cost memory, database connections and context switches.",
             _fewer(scene, math.ceil(processors)),
         )
 
 
 def _fewer(scene: Scene, processors: int) -> str:
     if scene.is_green or scene.is_loop:
-        return f"{processors} workers use all of them, since one runs many requests. Measure with tricorn bench."
+        return f"Start {processors} workers: each runs many requests at once. Measure with tricorn bench."
     most = 2 * processors + 1
-    return f"Up to {most} workers; for requests that wait, threads (-k gthread --threads). Measure with tricorn bench."
+    return (
+        f"Start up to {most} workers, and use threads for waiting (-k gthread --threads). Measure with tricorn bench."
+    )
 
 
 def _files(scene: Scene, machine: Machine) -> Iterator[Finding]:
@@ -82,7 +84,7 @@ def _files(scene: Scene, machine: Machine) -> Iterator[Finding]:
     if clients + RESERVE > machine.files:
         severity, what = Severity.ERROR, "cannot hold them all"
     elif clients + scene.at_once + RESERVE > machine.files:
-        severity, what = Severity.WARNING, "is left without descriptors when each of them opens a connection, too"
+        severity, what = Severity.WARNING, "runs out of descriptors if each of them opens a connection, too"
     else:
         return
     yield Finding(
@@ -90,6 +92,6 @@ def _files(scene: Scene, machine: Machine) -> Iterator[Finding]:
         severity,
         f"A worker may have {machine.files} open files (ulimit -Hn) and {clients} clients at once "
         f"({'max_connections' if clients > scene.at_once else 'worker_connections'}): it {what}.",
-        f"Raise the limit to {2 * clients + RESERVE} (LimitNOFILE= of systemd, --ulimit nofile= of docker), or lower "
-        "the setting.",
+        f"Raise the limit to {2 * clients + RESERVE} (systemd: LimitNOFILE=, Docker: --ulimit nofile=), or lower the "
+        "setting.",
     )

@@ -11,7 +11,7 @@ from tricorn_tools.doctor.profile.text import NAMES
 from tricorn_tools.doctor.stacks import Frame
 
 SCHEMA = "tricorn-doctor-profile/1"
-TITLE = "Where the time of the server went"
+TITLE = "Where the server spent its time"
 
 
 def title(owner: Owner) -> str:
@@ -86,17 +86,18 @@ def page(report: Report) -> str:
     looks = sum(worker.looks for worker in report.workers)
     late = sum(worker.late for worker in report.workers)
     missed = sum(worker.missed for worker in report.workers)
+    workers = "1 worker" if len(report.workers) == 1 else f"{len(report.workers)} workers"
     head = (
-        f"<h1>{TITLE}</h1><p>{len(report.workers)} workers, {looks} looks, {late} late, "
-        f"{missed} samples missed. The width is time, of all workers together.</p>"
+        f"<h1>{TITLE}</h1><p>{workers}, {looks} samples, {late} late, {missed} missed. "
+        "The width of a box is its time, summed over all workers.</p>"
     )
-    owners = "".join(_section(owner) for owner in report.owners) or "<p>No request ran, and nothing computed.</p>"
+    owners = "".join(_section(owner) for owner in report.owners) or "<p>No requests, and no threads on CPU.</p>"
     return flame.document("Profile", head + owners)
 
 
 def _section(owner: Owner) -> str:
     if owner.of == "request":
-        name, summary = owner.name, f"{owner.seconds:.2f} s in {owner.requests} requests that were seen"
+        name, summary = owner.name, f"{owner.seconds:.2f} s in {owner.requests} sampled requests"
     else:
         name, summary = NAMES[owner.of], f"{owner.seconds:.2f} s"
     stacks = ((stack, cost.seconds) for stack, cost in heaviest(owner))

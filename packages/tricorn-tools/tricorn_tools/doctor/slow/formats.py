@@ -9,7 +9,7 @@ from tricorn_tools.doctor.formats import Json
 from tricorn_tools.doctor.slow.analysis import Report, Route
 from tricorn_tools.doctor.stacks import Frame, Stack, name
 
-TITLE = "What slow requests did that usual ones did not"
+TITLE = "What made slow requests slow"
 
 
 def collapsed(report: Report) -> str:
@@ -55,14 +55,14 @@ def plain(report: Report) -> Json:
 
 def page(report: Report) -> str:
     """Returns one page of HTML with a flame graph for each route."""
-    routes = "".join(_route(route) for route in report.routes) or "<p>No request was slow yet.</p>"
+    routes = "".join(_route(route) for route in report.routes) or "<p>No slow requests yet.</p>"
     return flame.document("Slow requests", f"<h1>{TITLE}</h1>{routes}")
 
 
 def _route(route: Route) -> str:
     summary = f"{route.slow} of about {route.requests} requests took longer than {route.boundary:g} s"
     return (
-        f"<section><h2>{escape(route.name)}</h2><p>{escape(summary)}; the width is the time that each of them "
-        f"was at it for longer than a usual one.</p>"
+        f"<section><h2>{escape(route.name)}</h2><p>{escape(summary)}. The width of a box is the extra time "
+        f"that a slow request spent there, compared with a usual one.</p>"
         f"{flame.graph((line.whole, line.more) for line in route.lines)}</section>"
     )

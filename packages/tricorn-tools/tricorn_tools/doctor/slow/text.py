@@ -1,4 +1,4 @@
-"""The report on slow requests as lines of text."""
+"""Formats the report on slow requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_LINES = 10
 """Most lines shown for a route."""
 
 NOTHING = """\
-No request was slow yet: none took longer than profile_after (50 ms, if nothing else is set), or none of them has ended.
+No slow requests yet: no request that took longer than profile_after (50 ms by default) has ended.
 """
 
 
@@ -21,22 +21,20 @@ def text(report: Report, source: Callable[[str, int], str]) -> str:
         return NOTHING
     blocks = ["\n".join(_route(route, source)) for route in report.routes]
     if report.late:
-        blocks.append(
-            f"The sampler came late, or not at all, for {report.late} samples: what is missing is in no line."
-        )
+        blocks.append(f"{report.late} samples were late or missed and are not included.")
     return "\n\n".join(blocks) + "\n"
 
 
 def _route(route: Route, source: Callable[[str, int], str]) -> Iterator[str]:
     yield f"{route.name}: {route.slow} of about {route.requests} requests took longer than {route.boundary:g} s"
     if not route.lines:
-        yield "  Nothing was seen that they did and the usual ones did not."
+        yield "  No difference to the usual requests found."
     for line in route.lines[:MOST_LINES]:
         yield from _line(line, source)
     if (left := len(route.lines) - MOST_LINES) > 0:
-        yield f"  {left} lines more: --json has them"
+        yield f"  (and {left} more lines: --json shows them)"
     if route.lost > 0:
-        yield f"  No room was left for {route.lost:.1f} s of samples."
+        yield f"  Not included: {route.lost:.1f} s of samples, because memory for samples was full."
 
 
 def _line(line: Line, source: Callable[[str, int], str]) -> Iterator[str]:

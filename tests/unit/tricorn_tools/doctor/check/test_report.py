@@ -25,10 +25,10 @@ def test_doctor_check_report_as_text() -> None:
     assert lines[0].startswith("app:app: gthread, 2 workers x ")
     assert lines[2].startswith("WARNING  A warning of many words")
     assert all(len(line) <= report.WIDTH for line in lines)
-    assert "         Cure: A cure." in lines
+    assert "         Fix: A cure." in lines
     assert "         docs/diagnose/check.md#databases" in lines
     assert lines[-1] == "1 warning, 1 note."
-    assert report.text(scene(), []).endswith("Nothing was found.")
+    assert report.text(scene(), []).endswith("No problems found.")
 
 
 def test_doctor_check_report_as_json() -> None:

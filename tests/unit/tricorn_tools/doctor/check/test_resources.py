@@ -27,16 +27,16 @@ def test_nothing_to_say() -> None:
 def test_more_workers_than_processors_can_run() -> None:
     (finding,) = examine(scene("sync", workers=10), machine())
     assert (finding.id, finding.severity) == ("processors", Severity.WARNING)
-    assert finding.text.startswith("10 workers (from a test) share 4 processors: more than")
-    assert finding.cure.startswith("Up to 9 workers")
+    assert finding.text.startswith("10 workers (from a test) share 4 CPUs: workers that")
+    assert finding.cure.startswith("Start up to 9 workers")
 
 
 def test_a_quota_is_what_counts() -> None:
     note, warning = examine(scene("asgi", workers=8), machine(counted=64, cores=64, quota=1.5))
     assert note.severity is Severity.NOTE
-    assert "may use 1.5 processors (of 64, by the quota of its cgroup), while os.cpu_count() says 64" in note.text
-    assert warning.text.startswith("8 workers (from a test) share 1.5 processors (of 64, by the quota of its cgroup)")
-    assert warning.cure.startswith("2 workers use all of them")
+    assert "may use 1.5 CPUs (of 64, limited by the cgroup), but os.cpu_count() returns 64" in note.text
+    assert warning.text.startswith("8 workers (from a test) share 1.5 CPUs (of 64, limited by the cgroup)")
+    assert warning.cure.startswith("Start 2 workers")
 
 
 def test_processors_that_it_may_not_run_on() -> None:

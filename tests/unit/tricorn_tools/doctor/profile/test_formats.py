@@ -25,8 +25,8 @@ def told(made: Report) -> str:
 
 def test_text_names_functions_and_paths_of_each_route() -> None:
     shown = told(report())
-    assert "Worker 2 (pid 102, gevent): requests 0.45 s; 195 looks in 2.0 s, 5 late, 2 samples missed" in shown
-    assert "GET /: 0.90 s in 6 requests that were seen" in shown
+    assert "Worker 2 (pid 102, gevent): requests 0.45 s; 195 samples in 2.0 s, 5 late, 2 missed" in shown
+    assert "GET /: 0.90 s in 6 sampled requests" in shown
     assert "     0.60 s  75 %     0.60 s  75 %  [libpq] PQexec\n" in shown
     assert "     0.20 s  25 %     0.80 s 100 %  inner (a.py)\n" in shown
     path = "  0.60 s  75 %  a.py:7 in inner: line 7 of a.py\n"
@@ -38,12 +38,12 @@ def test_text_names_functions_and_paths_of_each_route() -> None:
 def test_text_says_what_is_not_known() -> None:
     made = analyse(answer(worker(1, looks=40, late=60, lost_microseconds=1_500_000, ended=False), missing=(3, None)))
     shown = told(made)
-    assert "The sampler could not keep up: 60 of 100 looks" in shown
-    assert "No room was left for 1.50 s of samples." in shown
-    assert "Worker 3 has told nothing." in shown
-    assert "A worker has ended meanwhile" in shown
-    assert "(not to its end)" in shown
-    assert "No request ran, and nothing computed." in shown
+    assert "The sampler could not keep up and skipped 60 of 100 samples" in shown
+    assert "Not included: 1.50 s of samples, because memory for samples was full." in shown
+    assert "Worker 3 sent no profile." in shown
+    assert "A worker exited during the profile" in shown
+    assert "(incomplete)" in shown
+    assert "No requests, and no threads on CPU." in shown
 
 
 def test_collapsed_stacks_have_the_owner_and_the_outermost_frame_first() -> None:
