@@ -152,7 +152,7 @@ fn judged(thread: &Thread, shares: Shares) -> (Verdict, String) {
     }
     let library = thread.native.library.as_ref().map(|library| format!(", in {}", library.name)).unwrap_or_default();
     let place = if place.is_empty() { place } else { format!(", at {place}") };
-    (Verdict::BlockedSyscall, format!("Blocked: it waits, and not for a processor{library}{place}."))
+    (Verdict::BlockedSyscall, format!("Blocked: waiting, but not for a CPU{library}{place}."))
 }
 
 /// At most so many bytes, and no control characters.
@@ -199,7 +199,7 @@ pub mod tests {
     fn a_thread_that_waits_in_slices_is_blocked() {
         let mut seen = thread();
         let rests = Shares::new(0.01, 0.02);
-        let said = "Blocked: it waits, and not for a processor, in librdkafka, at my app.py:3 in pay.";
+        let said = "Blocked: waiting, but not for a CPU, in librdkafka, at my app.py:3 in pay.";
         assert_eq!(judged(&seen, rests), (Verdict::BlockedSyscall, said.to_owned()));
         assert_eq!(judged(&seen, Shares::new(0.3, 0.2)).0, Verdict::Undecided, "not all of the time");
         seen.queued = 0.4;
@@ -212,7 +212,7 @@ pub mod tests {
         let (verdict, said) = judged(&seen, Shares::new(0.14, 0.86));
         assert_eq!(verdict, Verdict::Starved);
         assert!(
-            said.starts_with("Could run, but got no processor for 86 % of the time, at my app.py:3 in pay:"),
+            said.starts_with("Ready to run, but got no CPU for 86 % of the time, at my app.py:3 in pay:"),
             "{said}"
         );
         assert_eq!(
@@ -253,7 +253,7 @@ pub mod tests {
     #[test]
     fn who_keeps_the_gil_is_told_in_the_place_of_its_victim() {
         let sentence =
-            "Waits for the GIL, at my app.py:3 in pay; it is held by thread 8 (pool), at regex.py:9 in match.";
+            "Waiting for the GIL at my app.py:3 in pay; it is held by thread 8 (pool), at regex.py:9 in match.";
         let seen = Thread { verdict: Verdict::GilVictim, sentence: sentence.into(), ..thread() };
         let library = Library { name: "_regex".into(), path: "/r.abi3.so".into(), function: Some("match".into()) };
         let holder = Thread {

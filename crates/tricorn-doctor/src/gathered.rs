@@ -183,4 +183,4 @@ fn round(share: f64) -> f64 {
     (share * 1000.0).round() / 1000.0
 }
 
-const MOVED: &str = "It went on while its stack was read.";
+const MOVED: &str = "It continued while its stack was read.";

@@ -391,7 +391,10 @@ impl Doctor {
         let mut notes = self.missing();
         notes.extend(forbidden);
         if self.memory.way() != "process_vm_readv" {
-            notes.push(format!("Memory is read by way of {}: process_vm_readv is forbidden here.", self.memory.way()));
+            notes.push(format!(
+                "Reading memory through {}, because process_vm_readv is not permitted here.",
+                self.memory.way()
+            ));
         }
         notes
     }
@@ -454,14 +457,14 @@ const CLOSE_GLANCES: usize = 32;
 const ATTEMPTS: usize = 5;
 const NEXT_CALL: Duration = Duration::from_millis(1);
 
-const NOTHING: &str = "The kernel does not tell what system call it is in.";
-const RUNNING: &str = "It ran: without ptrace(2) the kernel does not tell the stack of a thread that runs.";
-const NO_PROC: &str = "/proc/self/maps cannot be read: no proc(5) is mounted here.";
+const NOTHING: &str = "The kernel does not show its system call.";
+const RUNNING: &str = "It was running: the kernel shows the registers of a running thread only to ptrace(2).";
+const NO_PROC: &str = "Cannot read /proc/self/maps: proc(5) is not mounted here.";
 const NO_PEERS: &str =
-    "Sockets are not told by their peers: pidfd_getfd(2) is forbidden here (a seccomp profile, as a rule).";
-const NO_QUEUE: &str = "The kernel tells no times in /proc/PID/task/TID/schedstat: shares of a processor are rough, \
-    and threads that get none are not told as STARVED.";
-const NOT_HERE: &str = "Native stacks are read on x86-64 and aarch64.";
+    "Peers of sockets are missing: pidfd_getfd(2) is not permitted here, usually by a seccomp profile.";
+const NO_QUEUE: &str = "The kernel has no times in /proc/PID/task/TID/schedstat: CPU shares are rough, and threads without a \
+    CPU are not reported as STARVED.";
+const NOT_HERE: &str = "Native stacks need x86-64 or aarch64.";
 
 #[cfg(test)]
 mod tests {

@@ -1,82 +1,86 @@
-//! What is wrong with a thread, as far as one look can tell. Pure: evidence in, a verdict and one sentence out.
+//! Diagnoses a thread from one look. Pure: evidence in, a verdict and one sentence out.
 //!
-//! The order of the questions is the order of certainty: what the kernel says first, then the GIL, then frames.
+//! Questions are asked in the order of their certainty: the kernel's state first, then the GIL, then frames.
 use serde::Serialize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Verdict {
-    /// Waits in the kernel; other Python threads can run.
+    /// Waiting in the kernel with the GIL released.
     BlockedSyscall,
-    /// Waits in the kernel, and no other Python thread can run meanwhile.
+    /// Waiting in the kernel with the GIL held: no other Python thread can run.
     BlockedHoldingGil,
+    /// Running Python code.
     CpuPython,
-    /// In native code that has released the GIL.
+    /// Running native code with the GIL released.
     CpuNative,
-    /// In native code that keeps the GIL.
+    /// Running native code with the GIL held.
     CpuNativeGil,
-    /// Collects garbage: Python's own collector, which keeps the GIL.
+    /// Running Python's garbage collector, which holds the GIL.
     GcPause,
-    /// Waits for the GIL, which another thread has.
+    /// Waiting for the GIL, or for a lock that no thread can release while another one keeps the GIL.
     GilVictim,
+    /// Waiting for a Python lock.
     LockWait,
-    /// Could run, and gets no processor.
+    /// Runnable, but without a CPU.
     Starved,
-    /// Waits in its own poll for something to do.
+    /// An event loop or a server waiting for events.
     Idle,
-    /// No thread of Python.
+    /// Not a Python thread.
     Native,
-    /// A signal or a debugger has stopped it.
+    /// Stopped by a signal or a debugger.
     Stopped,
-    /// A little of everything: it works, and waits, within one look.
+    /// Running and waiting within one look.
     Undecided,
 }
 
 impl Verdict {
+    /// Whether native code has the CPU, so that a deep look can name its function.
     pub fn computes_natively(self) -> bool {
         matches!(self, Self::CpuNative | Self::CpuNativeGil)
     }
 }
 
-/// What one look has found about a thread.
+/// Findings of one look at a thread.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
-    /// Shares of the time of the look.
+    /// Share of the look's time on a CPU.
     pub running: f64,
+    /// Share of the look's time waiting for a CPU.
     pub queued: f64,
     pub is_stopped: bool,
     pub is_python: bool,
-    /// The system call it is in.
+    /// The system call that the thread is in.
     pub call: Option<CallEvidence>,
-    /// The call was another one at each reading: one of those that it waits in.
+    /// Whether each reading found another call: the thread waits in many short ones.
     pub in_slices: bool,
-    /// The interpreter's collector was at work, and this thread had the GIL.
+    /// Whether the garbage collector ran while this thread held the GIL.
     pub collects: bool,
     pub gil: GilEvidence,
     pub position: PositionEvidence,
-    /// `shop/orders.py:14 in pay`: the innermost Python frame.
+    /// Innermost Python frame, as `shop/orders.py:14 in pay`.
     pub at: String,
-    /// `librdkafka (rd_kafka_flush)`: where native code of a library is on the stack.
+    /// Innermost library on the native stack, as `librdkafka (rd_kafka_flush)`; may be empty.
     pub library: String,
-    /// A function of Python's locks is on the stack.
+    /// Whether a function of Python's locks is on the stack.
     pub in_lock: bool,
-    /// The frames are those of an event loop that waits for events.
+    /// Whether the frames are those of an event loop that waits for events.
     pub in_own_poll: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct CallEvidence {
     pub name: String,
-    /// `TCP to 10.0.0.5:5432`, `for 30 s`; may be empty.
+    /// Descriptor or time that the call waits for, as `TCP to 10.0.0.5:5432` or `for 30 s`; may be empty.
     pub what: String,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Held {
-    /// Not told: a free-threaded build, or one that is not known.
+    /// A free-threaded build, or one whose layout is not known.
     #[default]
     Unknown,
-    /// At every glance of this look.
+    /// In every sample of this look.
     Always,
     Sometimes,
     Never,
@@ -86,13 +90,13 @@ pub enum Held {
 pub struct GilEvidence {
     pub held: Held,
     pub waits: bool,
-    /// `thread 123 (name), at file:line in function`: who has it instead; empty if that is not known.
+    /// The thread that holds the GIL, as `thread 123 (name), at file:line in function`; empty if it is not known.
     pub holder: String,
-    /// The holder had it through the whole look, so that no other thread could run.
+    /// Whether that thread held the GIL for the whole look.
     pub is_kept: bool,
 }
 
-/// Where the innermost frame was, from glance to glance.
+/// Movement of the innermost frame from sample to sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PositionEvidence {
     #[default]
@@ -102,6 +106,7 @@ pub enum PositionEvidence {
     Moved,
 }
 
+/// Returns the verdict on a thread, and the sentence that explains it.
 pub fn judge(evidence: &Evidence) -> (Verdict, String) {
     let verdict = decide(evidence);
     (verdict, sentence(verdict, evidence))
@@ -109,7 +114,7 @@ pub fn judge(evidence: &Evidence) -> (Verdict, String) {
 
 fn decide(evidence: &Evidence) -> Verdict {
     use Verdict::*;
-    // Of the time in which it had a processor or needed none.
+    // Share of the time in which it had a CPU or needed none.
     let busy = evidence.running / (1.0 - evidence.queued).max(0.01) >= 0.5;
     match evidence {
         Evidence { is_stopped: true, .. } => Stopped,
@@ -140,7 +145,7 @@ fn decide(evidence: &Evidence) -> Verdict {
     }
 }
 
-/// The share of processor time, wanted time included, of a thread that only waits.
+/// Largest share of CPU time, waiting for a CPU included, of a thread that only waits.
 const RESTS: f64 = 0.1;
 
 pub(crate) fn sentence(verdict: Verdict, evidence: &Evidence) -> String {
@@ -154,61 +159,61 @@ pub(crate) fn sentence(verdict: Verdict, evidence: &Evidence) -> String {
     });
     match verdict {
         Verdict::BlockedSyscall if evidence.in_slices => format!(
-            "Blocked: it waits in many short system calls, one of them {call}{}{}.",
+            "Blocked: waiting in many short system calls, such as {call}{}{}.",
             library(", called by "),
             at(", from ")
         ),
         Verdict::BlockedSyscall => {
-            let gil = if evidence.gil.held == Held::Unknown { "" } else { "; the GIL is free of it" };
+            let gil = if evidence.gil.held == Held::Unknown { "" } else { "; the GIL is released" };
             format!("Blocked in the system call {call}{}{}{gil}.", library(", called by "), at(", from "))
         }
         Verdict::BlockedHoldingGil => format!(
-            "Blocked in the system call {call}{}{} with the GIL held: no other Python thread of the process can run.",
+            "Blocked in the system call {call}{}{} with the GIL held: no other Python thread in this process can run.",
             library(", called by "),
             at(", from ")
         ),
-        Verdict::CpuPython => format!("Runs Python code{}.", at(", ")),
+        Verdict::CpuPython => format!("Running Python code{}.", at(" at ")),
         Verdict::CpuNative => {
-            format!("Computes in native code{}{}; other Python threads can run.", library(" of "), at(" called at "))
+            format!("Running native code{}{}; the GIL is released.", library(" of "), at(", called from "))
         }
         Verdict::CpuNativeGil => format!(
-            "Computes in native code{}{} with the GIL held: no other Python thread of the process can run.",
+            "Running native code{}{}, with the GIL held: no other Python thread in this process can run.",
             library(" of "),
-            at(" called at ")
+            at(", called from ")
         ),
         Verdict::GcPause => format!(
-            "Collects garbage (Python's collector, with the GIL held){}: no other Python thread of the process can run.",
-            at(", begun at ")
+            "Collecting garbage with the GIL held{}: no other Python thread in this process can run.",
+            at(", triggered at ")
         ),
-        Verdict::GilVictim if evidence.gil.holder.is_empty() => format!("Waits for the GIL{}.", at(", at ")),
+        Verdict::GilVictim if evidence.gil.holder.is_empty() => format!("Waiting for the GIL{}.", at(" at ")),
         Verdict::GilVictim if !evidence.gil.waits => format!(
-            "Waits for a lock of Python{}, which no thread can release while the GIL is held by {}.",
-            at(", at "),
+            "Waiting for a Python lock{}; no thread can release it while the GIL is held by {}.",
+            at(" at "),
             evidence.gil.holder
         ),
-        Verdict::GilVictim => format!("Waits for the GIL{}; it is held by {}.", at(", at "), evidence.gil.holder),
-        Verdict::LockWait => format!("Waits for a lock of Python{}, which another thread has to release.", at(", at ")),
+        Verdict::GilVictim => format!("Waiting for the GIL{}; it is held by {}.", at(" at "), evidence.gil.holder),
+        Verdict::LockWait => format!("Waiting for a Python lock{} that another thread must release.", at(" at ")),
         Verdict::Starved => starved(evidence.queued, &evidence.at),
-        Verdict::Idle => "Idle: waits for something to do.".to_owned(),
+        Verdict::Idle => "Idle: waiting for work.".to_owned(),
         Verdict::Native if evidence.running >= 0.5 => {
-            format!("A native thread that computes{}.", library(" in "))
+            format!("Native thread, running{}.", library(" in "))
         }
-        Verdict::Native if call.is_empty() => format!("A native thread{}.", library(" of ")),
-        Verdict::Native => format!("A native thread{} that waits in {call}.", library(" of ")),
+        Verdict::Native if call.is_empty() => format!("Native thread{}.", library(" of ")),
+        Verdict::Native => format!("Native thread{}, waiting in {call}.", library(" of ")),
         Verdict::Stopped => "Stopped by a signal or a debugger.".to_owned(),
         Verdict::Undecided => format!(
-            "Runs and waits by turns ({} % of a processor){}; a longer look tells more.",
+            "Alternates between running and waiting ({} % CPU){}; sample for longer to learn more.",
             percent(evidence.running),
             at(", now at ")
         ),
     }
 }
 
-/// What STARVED says. `at` is the innermost line, and may be empty.
+/// Returns the sentence of STARVED. `at` is the innermost line; may be empty.
 pub fn starved(queued: f64, at: &str) -> String {
     let at = if at.is_empty() { String::new() } else { format!(", at {at}") };
     format!(
-        "Could run, but got no processor for {} % of the time{at}: the machine, or the quota of its group, is busy.",
+        "Ready to run, but got no CPU for {} % of the time{at}: the machine is busy, or the cgroup's quota is used up.",
         percent(queued)
     )
 }
@@ -337,7 +342,7 @@ mod tests {
         let told = |evidence: &Evidence| judge(evidence).1;
         assert_eq!(
             told(&waiting()),
-            "Blocked in the system call poll (TCP to 10.0.0.5:5432), called by libpq (PQexec), from app.py:14 in bad; the GIL is free of it."
+            "Blocked in the system call poll (TCP to 10.0.0.5:5432), called by libpq (PQexec), from app.py:14 in bad; the GIL is released."
         );
         let victim = with(waiting(), |e| {
             e.gil.waits = true;
@@ -345,12 +350,12 @@ mod tests {
         });
         assert_eq!(
             told(&victim),
-            "Waits for the GIL, at app.py:14 in bad; it is held by thread 77 (pool), at x.py:3 in match."
+            "Waiting for the GIL at app.py:14 in bad; it is held by thread 77 (pool), at x.py:3 in match."
         );
         let starts = with(victim, |e| (e.gil.waits, e.gil.is_kept, e.in_lock) = (false, true, true));
         assert_eq!(
             told(&starts),
-            "Waits for a lock of Python, at app.py:14 in bad, which no thread can release while the GIL is held by \
+            "Waiting for a Python lock at app.py:14 in bad; no thread can release it while the GIL is held by \
              thread 77 (pool), at x.py:3 in match."
         );
     }

@@ -71,7 +71,7 @@ GREEN = WSGI.replace(
     "        while time.thread_time() < end:\n            for _ in range(2000): pass\n        time.sleep(0)\n",
 )
 SLOW = r"\[WARNING\] GET /(\w+) (has run for|took) ([\d.]+) s in worker \(pid:(\d+)\), {name}\. (.*)"
-CROWDED = r"Could run, but got no processor for \d+ % of the time, at "
+CROWDED = r"Ready to run, but got no CPU for \d+ % of the time, at "
 """What is true of the same request where the machine has other work."""
 WANTED = re.compile(r"waiting for CPU ([5-9]\d|100) %")
 """A short call is a long one where the machine has other work."""
@@ -94,7 +94,7 @@ def test_a_request_that_takes_long_is_named_with_what_it_is_at(worker_class: str
                 r"Blocked in the system call (clock_)?nanosleep .*slow\.py:7 in waits.*"
                 r" SLOW_REQUEST: blocked (9\d|100) %",
             ),
-            ("computes", rf"(Runs Python code, |{CROWDED}).*slow\.py:1[3-5] in computes"),
+            ("computes", rf"(Running Python code at |{CROWDED}).*slow\.py:1[3-5] in computes"),
         ):
             assert server.get(f"/{path}").status == 200
             until(lambda path=path: len(told(server, pattern, path)) == 2, f"{path} is told twice")

@@ -62,7 +62,7 @@ def test_the_library_and_the_function_that_compute_are_told() -> None:
 
         zlib = deep("/compresses", "CPU_NATIVE")
         assert zlib["library"] in ("libz", "zlib"), zlib
-        assert f"Computes in native code of {zlib['library']} (" in zlib["sentence"]
+        assert f"Running native code of {zlib['library']} (" in zlib["sentence"]
         assert zlib["c_function"]
         match = deep("/matches", "CPU_NATIVE_GIL")
         assert "sre" in json.dumps(match["c_function"]), "a function of the interpreter is named by what Python called"

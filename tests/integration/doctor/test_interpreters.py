@@ -186,7 +186,7 @@ def test_a_build_that_is_not_known_is_told_by_its_kernel_part_and_a_sentence(tmp
     assert not thread["python"]
     assert thread["native"]["frames"], "native stacks need nothing of Python"
     assert look["python"] is None
-    assert [note for note in look["missing"] if "is 3.15; Python frames are read of 3.10 to 3.14" in note]
+    assert [note for note in look["missing"] if "is 3.15; Python frames can be read in 3.10 to 3.14" in note]
 
 
 def libpython(python: str) -> Path | None:

@@ -125,7 +125,7 @@ def test_a_stall_that_cannot_be_looked_at_is_told_with_its_length_and_why(tmp_pa
     record, lines = told(tmp_path, NO_PROC)
     assert record["verdict"] == "UNDECIDED"
     assert record["duration"] >= 0.3
-    assert record["sentence"].startswith("What it is at cannot be told: /proc/self/maps cannot be read")
+    assert record["sentence"].startswith("Unknown: Cannot read /proc/self/maps")
     assert record["request"] == "GET /holds"
     assert NEWS in lines[0]
 
@@ -141,7 +141,7 @@ def test_a_process_of_another_user_is_refused_with_a_sentence(tmp_path: Path) ->
             return refusal(lambda: _core.doctor_look(patient.pid, 0.01))
 
         said = in_child(as_nobody)
-    assert f"the process belongs to user 0, and this is user {OTHER}" in said
+    assert f"the process belongs to user 0, this command runs as user {OTHER}" in said
 
 
 @as_root
@@ -182,8 +182,8 @@ def test_another_process_is_looked_at_by_its_file_where_the_call_is_forbidden(tm
             (thread,) = (thread for thread in look["threads"] if patient.is_here(thread))
     assert thread["verdict"] == "BLOCKED_SYSCALL"
     assert thread["call"]["descriptors"][0]["what"].startswith("socket:["), "the peer is not told"
-    assert [note.partition(":")[0] for note in look["missing"]] == ["Sockets are not told by their peers"]
-    assert "Memory is read by way of /proc/PID/mem: process_vm_readv is forbidden here." in look["notes"]
+    assert [note.partition(":")[0] for note in look["missing"]] == ["Peers of sockets are missing"]
+    assert "Reading memory through /proc/PID/mem, because process_vm_readv is not permitted here." in look["notes"]
 
 
 def refusal(look: Callable[[], object]) -> str:

@@ -60,8 +60,8 @@ impl Runtime {
         });
         let Some((code, address, code_type, version)) = found else {
             let Some(looks) = libraries.first() else { return Err(Unreadable::NotPython) };
-            let why = if looks.deleted { "was replaced since the process began" } else { "tells no symbol _PyRuntime" };
-            return Err(Unreadable::Unknown(format!("{} {why}, so that Python's frames cannot be found.", looks.path)));
+            let why = if looks.deleted { "was replaced after the process started" } else { "has no symbol _PyRuntime" };
+            return Err(Unreadable::Unknown(format!("{} {why}, so Python frames cannot be found.", looks.path)));
         };
         let told = layout::of_debug_offsets(&memory.up_to(address, layout::DEBUG_OFFSETS_BYTES));
         let (minor, layout) = match told {
@@ -75,7 +75,7 @@ impl Runtime {
                 let known = minor.zip(layout);
                 let named = minor.map_or("an unknown version".to_owned(), |minor| format!("3.{minor}"));
                 known.ok_or_else(|| {
-                    Unreadable::Unknown(format!("{} is {named}; Python frames are read of 3.10 to 3.14.", code.path))
+                    Unreadable::Unknown(format!("{} is {named}; Python frames can be read in 3.10 to 3.14.", code.path))
                 })?
             }
         };

@@ -32,7 +32,7 @@ def test_what_is_no_flag_is_status_2(words: list[str], capsys: pytest.CaptureFix
 
 def test_a_process_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["doctor", "--pid", "2147483647"]) == 1
-    assert capsys.readouterr().err == "Error: There is no process 2147483647.\n"
+    assert capsys.readouterr().err == "Error: No such process: 2147483647.\n"
 
 
 def test_a_process_that_is_no_python(capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,7 +61,7 @@ def test_an_interpreter_that_is_not_known(capsys: pytest.CaptureFixture[str]) ->
         finally:
             process.kill()
     told = capsys.readouterr().out
-    assert "is 3.9; Python frames are read of 3.10 to 3.14." in told
+    assert "is 3.9; Python frames can be read in 3.10 to 3.14." in told
     assert "BLOCKED_SYSCALL" in told
 
 
@@ -81,7 +81,7 @@ def test_a_process_of_another_user() -> None:
     except DoctorError as error:
         print(error)
     """
-    assert "belongs to user 0, and this is user 65534" in python(code, str(os.getpid())).stdout
+    assert "belongs to user 0, this command runs as user 65534" in python(code, str(os.getpid())).stdout
 
 
 def test_a_process_can_look_at_itself(capsys: pytest.CaptureFixture[str]) -> None:
