@@ -75,9 +75,9 @@ class Responses(Section):
         own=True,
         rare=True,
         help="Range of random reconnection delays for clients of event streams that end at shutdown, in milliseconds.",
-        doc="The last event of the stream is a `retry` field with a number between MIN and MAX, the time that an "
-        "EventSource waits before it reconnects; the browsers' default is 2 to 5 s. With a range clients do not all "
-        "return at once. Sent only between two events, in `text/event-stream` responses without Content-Encoding.",
+        doc="The stream ends with a `retry` field: a random number between MIN and MAX, after which an EventSource "
+        "reconnects. Browsers wait 2 to 5 s by default. With a range, clients do not all return at once. Sent only "
+        "between two events, in `text/event-stream` responses without Content-Encoding.",
     )
 
     sse_ping = Setting(
