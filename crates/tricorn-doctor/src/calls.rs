@@ -1,4 +1,4 @@
-//! System calls by name, and what they wait for: descriptors, peers, times. Their arguments are read, nothing is asked twice.
+//! Describes system calls: their names, descriptors, peers and timeouts, read from their arguments.
 use crate::descriptors::Descriptors;
 use crate::memory::Memory;
 use crate::procfs::Entered;
@@ -9,14 +9,14 @@ use serde::Serialize;
 pub struct Described {
     pub name: String,
     pub descriptors: Vec<Descriptor>,
-    /// More about it: `30.0 s`, `until it is woken`; may be empty.
+    /// Further details, as `for 30.0 s`; may be empty.
     pub detail: String,
 }
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Descriptor {
     pub fd: i32,
-    /// `TCP to 10.0.0.5:5432`, a path, `pipe`.
+    /// Kind of the descriptor, as `TCP to 10.0.0.5:5432`, a path or `pipe`.
     pub what: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a descriptor of a process is: a file, a pipe, or a socket and its peer.
+//! Describes file descriptors of a process: files, pipes, sockets and their peers.
 //!
 //! A socket of another process is asked through a duplicate of it (pidfd_getfd(2), permitted with the right to read the
 //! memory), since the kernel builds /proc/PID/net/tcp from all sockets of the host: 8 to 212 ms were measured.
@@ -22,7 +22,7 @@ impl Descriptors {
         Self { pid, handle, refused: Cell::new(false) }
     }
 
-    /// Whether a socket could not be asked because that is forbidden.
+    /// Whether a socket could not be inspected for lack of permission.
     pub fn were_refused(&self) -> bool {
         self.refused.get()
     }
@@ -110,7 +110,7 @@ fn name_of(fd: BorrowedFd<'_>, ask: Ask) -> Option<Vec<u8>> {
     (result == 0).then_some(bytes)
 }
 
-/// A `struct sockaddr` in words; None for families that have none here.
+/// Formats a `struct sockaddr`. `None` for unsupported families.
 pub fn socket_address(bytes: &[u8]) -> Option<String> {
     let family = i32::from(u16::from_ne_bytes(*bytes.first_chunk()?));
     let port = || Some(u16::from_be_bytes([*bytes.get(2)?, *bytes.get(3)?]));

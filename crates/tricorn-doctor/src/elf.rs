@@ -1,4 +1,4 @@
-//! ELF files: where they lie in memory, the names of their functions, and the tables that unwind their stacks.
+//! ELF files: their place in memory, function names and unwind tables.
 //!
 //! Files are read, never mapped: a file that is truncated while it is mapped ends its reader (SIGBUS), and this code
 //! runs in workers.
@@ -43,7 +43,7 @@ struct Symbol {
 }
 
 impl Elf {
-    /// The file of a mapping as the process sees it; None if it was replaced or cannot be read.
+    /// Reads the file of a mapping as the process sees it. `None` if it was replaced or cannot be read.
     pub fn open(pid: u32, mapping: &Mapping) -> Option<Self> {
         let inside = format!("/proc/{pid}/root{}", mapping.path);
         let path = [inside, mapping.path.clone()].into_iter().find(|path| is_file(path, mapping.file))?;
@@ -58,7 +58,7 @@ impl Elf {
         Some(Self { path, segments, functions: OnceCell::new() })
     }
 
-    /// What is added to an address of the file for one in memory; `code` is where the file's code lies.
+    /// Returns the offset from addresses in the file to addresses in memory; `code` is the mapping of the file's code.
     pub fn bias(&self, code: &Mapping) -> Option<u64> {
         let length = code.end - code.start;
         let overlaps = |&&(offset, size, _): &&(u64, u64, u64)| {
@@ -69,7 +69,7 @@ impl Elf {
         Some(mapping.start.wrapping_sub(mapping.offset).wrapping_add(offset).wrapping_sub(address))
     }
 
-    /// The function at an address of the file, and how far into it. A symbol without a size reaches as far as the next.
+    /// Returns the function at an address in the file, and the offset into it. A symbol without a size ends at the next one.
     pub fn function(&self, address: u64) -> Option<(String, u64)> {
         let symbols = self.functions.get_or_init(|| {
             // A file that was not stripped names its static functions, too.
@@ -109,7 +109,7 @@ impl Elf {
         (!table.is_empty()).then_some(Symbols { table, names })
     }
 
-    /// Its unwind tables, for the place where it lies.
+    /// Returns the unwind tables, relocated to the file's place in memory.
     pub fn module(&self, code: Range<u64>, bias: u64) -> Option<Module<Arc<[u8]>>> {
         let cache = ReadCache::new(File::open(&self.path).ok()?);
         let header = FileHeader64::<LittleEndian>::parse(&cache).ok()?;

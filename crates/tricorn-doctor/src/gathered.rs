@@ -1,4 +1,4 @@
-//! What one look has gathered of a thread, and what is told of it.
+//! Data that one look gathers about a thread, and the report made from it.
 use crate::calls::Described;
 use crate::glances::Glances;
 use crate::naming;
@@ -16,7 +16,7 @@ pub(crate) struct Gathered {
     pub cpu: f64,
     pub queued: f64,
     pub inside: Inside,
-    /// Its system call was another one at each reading.
+    /// Whether each reading found another system call.
     pub in_slices: bool,
     pub wait_channel: String,
     pub python: Option<PyThread>,
@@ -26,11 +26,11 @@ pub(crate) struct Gathered {
 /// The thread that has a GIL.
 pub(crate) struct Holder {
     pub tid: u32,
-    /// Its thread state.
+    /// Address of its `PyThreadState`.
     pub state: u64,
-    /// `thread 123 (name), at file:line in function`.
+    /// Name and place, as `thread 123 (name), at file:line in function`.
     pub words: String,
-    /// It had the GIL through the whole look, in one call: no other thread could run Python.
+    /// Whether it held the GIL for the whole look, in one call.
     pub keeps_it: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What short looks at a thread, one after another, have in common.
+//! Samples of a thread within one look, and what they have in common.
 use crate::python::frames::PlaceNow;
 use crate::verdict::{Held, PositionEvidence};
 
@@ -6,10 +6,10 @@ use crate::verdict::{Held, PositionEvidence};
 #[derive(Default)]
 pub(crate) struct Glances {
     pub places: Vec<Option<PlaceNow>>,
-    /// How often the GIL was looked at, and how often this thread had it.
+    /// Number of samples of the GIL, and of those in which this thread held it.
     pub gil_seen: usize,
     pub gil_held: usize,
-    /// How often this thread had the GIL while garbage was collected.
+    /// Number of samples in which this thread held the GIL during a garbage collection.
     pub collected: usize,
 }
 
@@ -23,7 +23,7 @@ impl Glances {
         }
     }
 
-    /// In most glances; a collection that begins within the look counts.
+    /// Whether most samples were in a garbage collection. One that begins within the look counts.
     pub fn collects(&self) -> bool {
         self.gil_seen > 0 && self.collected * 4 >= self.gil_seen * 3
     }
@@ -34,12 +34,12 @@ impl Glances {
         if self.places.iter().all(still) { PositionEvidence::Still } else { PositionEvidence::Moved }
     }
 
-    /// It had the GIL at each glance, in one call or one collection: no other thread of the interpreter could run.
+    /// Whether it held the GIL in every sample, in one call or one collection, so that no other Python thread could run.
     pub fn keeps_gil(&self) -> bool {
         self.held() == Held::Always && (self.position() == PositionEvidence::Still || self.collects())
     }
 
-    /// It had the GIL at each glance, and was always at the same call.
+    /// Whether it held the GIL in every sample, always at the same call.
     pub fn keeps_still(&self) -> bool {
         self.held() == Held::Always && self.position() == PositionEvidence::Still
     }

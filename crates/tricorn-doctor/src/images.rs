@@ -1,4 +1,4 @@
-//! The files that are mapped into a process, and names for addresses in them. Read when they are asked for, and kept.
+//! Files mapped into a process, and symbols for addresses in them. Read on demand and cached.
 use crate::elf::Elf;
 use crate::maps::{FileId, Mapping, Maps};
 use framehop::Module;
@@ -13,7 +13,7 @@ pub struct Images {
     files: HashMap<FileId, Option<Rc<Elf>>>,
 }
 
-/// What is known of a code address.
+/// Symbol of a code address.
 pub struct Place {
     pub path: String,
     pub function: Option<String>,
@@ -25,13 +25,13 @@ impl Images {
         Self { pid, maps, files: HashMap::new() }
     }
 
-    /// Whether there is other code than before.
+    /// Replaces the mappings. Returns whether the mapped code has changed.
     pub fn renew(&mut self, maps: Maps) -> bool {
         let before = std::mem::replace(&mut self.maps, maps);
         !before.code().eq(self.maps.code())
     }
 
-    /// How many files were read so far.
+    /// Returns the number of files read so far.
     pub fn known(&self) -> usize {
         self.files.len()
     }
@@ -51,7 +51,7 @@ impl Images {
             .then(|| self.files.entry(mapping.file).or_insert_with(|| Elf::open(pid, mapping).map(Rc::new)).clone())?
     }
 
-    /// Where an address of a function in this process belongs. `lookup` lies in the instruction itself, not behind it.
+    /// Finds the file and function of a code address. `lookup` lies inside the instruction, not behind it.
     pub fn place(&mut self, lookup: u64) -> Place {
         let Some(mapping) = self.maps.find(lookup).cloned() else {
             return Place { path: String::new(), function: None, offset: 0 };
@@ -62,7 +62,7 @@ impl Images {
         Place { path: mapping.path, function, offset }
     }
 
-    /// The unwind tables of what is mapped at an address.
+    /// Returns the unwind tables of the file that is mapped at an address.
     pub fn module(&mut self, address: u64) -> Option<Module<Arc<[u8]>>> {
         let mapping = self.maps.find(address)?.clone();
         let elf = self.elf(&mapping)?;
@@ -70,7 +70,7 @@ impl Images {
         elf.module(mapping.start..mapping.end, bias)
     }
 
-    /// Addresses in memory of what a file exports under these names.
+    /// Returns the addresses in memory of symbols that a file exports.
     pub fn named(&mut self, code: &Mapping, names: &[&str]) -> Vec<Option<u64>> {
         let none = vec![None; names.len()];
         let Some(elf) = self.elf(code) else { return none };

@@ -1,4 +1,4 @@
-//! What a sampler keeps of the places where threads wait.
+//! Cache of a sampler: the places where threads wait.
 use crate::python::frames::PyFrame;
 use std::collections::HashMap;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! What the threads of a Python process do, read without the GIL and without a signal: the process goes on and notices nothing.
+//! Examines the threads of a running Python process by reading its memory: without the GIL, without signals, without stopping it.
 //!
 //! ```text
 //!   /proc/PID/maps ──▶ maps ──▶ images, elf (names, unwind tables) ──▶ native (stack of a thread in a system call) ─┐

@@ -1,4 +1,4 @@
-//! One look at a process: glances over a short time, then each thread once and thoroughly.
+//! One look at a process: samples of all threads for a short time, then each thread once and thoroughly.
 //!
 //! ```text
 //!   times ── glance ── glance ── … ── glance ── times ── each thread: call, native stack, Python frames, call again
@@ -24,7 +24,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-/// A process, and what is kept of it from look to look: its files, symbols and unwind tables.
+/// Examines a process. Caches its files, symbols and unwind tables between looks.
 pub struct Doctor {
     pub(crate) pid: u32,
     pub(crate) memory: Memory,
@@ -40,17 +40,17 @@ pub struct Doctor {
     is_coarse: bool,
 }
 
-/// Has a thread of this process stand still while it is read. `false`: it did not come to, or went on meanwhile.
+/// Halts a thread of this process while it is read. `false`: it did not halt, or continued meanwhile.
 pub type Halt<'h> = &'h mut dyn FnMut(u32, &mut dyn FnMut(Standing)) -> bool;
 pub type AtGlance<'g> = &'g mut dyn FnMut(&mut Doctor);
 
 impl Doctor {
-    /// Another process of the same user, or our own.
+    /// Opens another process of the same user, or this one.
     pub fn open(pid: u32) -> Result<Self, Trouble> {
         Self::open_with(pid, None)
     }
 
-    /// Our own process. `call_file` is what was opened as /proc/thread-self/syscall by its first thread, while it might.
+    /// Opens this process. `call_file` is /proc/thread-self/syscall of its first thread, opened before the user was changed.
     pub fn open_own(call_file: Option<File>) -> Result<Self, Trouble> {
         // What is missing is no process, but what tells of it.
         Self::open_with(std::process::id(), call_file).map_err(|trouble| match trouble {
@@ -78,12 +78,12 @@ impl Doctor {
         Ok(Self { pid, memory, images, stacks, descriptors, runtime, codes, leaves, walks, calls, is_coarse })
     }
 
-    /// Looks for about `window` at all threads but the one that looks. Blocks for that long.
+    /// Examines all threads except the calling one. Blocks for about `window`.
     pub fn look(&mut self, window: Duration) -> Result<Look, Trouble> {
         self.look_and(window, &mut |_| {})
     }
 
-    /// The same, with something else to be read at each glance.
+    /// Examines all threads like [`Self::look`], and calls a function at each sample.
     pub fn look_and(&mut self, window: Duration, at_glance: AtGlance<'_>) -> Result<Look, Trouble> {
         let before = self.samples()?;
         let begin = Instant::now();
@@ -193,13 +193,13 @@ impl Doctor {
         self.runtime.as_ref().map(|runtime| runtime.threads(&self.memory)).unwrap_or_default()
     }
 
-    /// The frames of one thread, for callers that know whom they ask about. None: Python's frames cannot be read.
+    /// Returns the frames of one thread. `None`: Python frames cannot be read.
     pub fn frames_of(&mut self, thread: &PyThread) -> Option<Walked> {
         let runtime = self.runtime.as_ref().ok()?;
         Some(frames::walk(runtime, &self.memory, thread.state, &mut self.codes, &mut self.walks))
     }
 
-    /// The frames of a thread with their addresses, the outermost first: whether two looks found the same calls.
+    /// Returns the frames of a thread with their addresses, outermost first, to compare the calls of two looks.
     pub fn nesting_of(&mut self, thread: &PyThread) -> Vec<(u64, PyFrame)> {
         let Ok(runtime) = &self.runtime else { return Vec::new() };
         frames::nesting(runtime, &self.memory, thread.state, &mut self.codes)

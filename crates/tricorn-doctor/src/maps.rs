@@ -1,4 +1,4 @@
-//! /proc/PID/maps: which file lies where in a process.
+//! Parses /proc/PID/maps: the files mapped into a process.
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
@@ -6,12 +6,12 @@ pub struct Mapping {
     pub end: u64,
     pub readable: bool,
     pub executable: bool,
-    /// In the file.
+    /// Offset in the file.
     pub offset: u64,
     pub file: FileId,
-    /// Empty: anonymous memory. In brackets: the kernel's own names.
+    /// Path of the file. Empty for anonymous memory; in brackets for the kernel's own names.
     pub path: String,
-    /// The file was removed or replaced since.
+    /// Whether the file was removed or replaced.
     pub deleted: bool,
 }
 
@@ -40,7 +40,7 @@ impl Maps {
         self.0.iter()
     }
 
-    /// The executable part of each file.
+    /// Yields the executable mapping of each file.
     pub fn code(&self) -> impl Iterator<Item = &Mapping> {
         self.0.iter().filter(|mapping| mapping.executable && mapping.is_file())
     }

@@ -1,4 +1,4 @@
-//! Memory of a process, our own or another one's, read without stopping it.
+//! Reads the memory of this or another process without stopping it.
 //!
 //! process_vm_readv(2) first; pread of /proc/PID/mem where a seccomp profile forbids that call; of our own memory, write(2) into a
 //! pipe where a process that has changed its user may not open that file either. All of them copy in the kernel, so that an
@@ -28,7 +28,7 @@ struct Pipe {
 }
 
 impl Memory {
-    /// `probe` is an address that is mapped and readable.
+    /// Opens the memory of a process. `probe` is an address that is mapped and readable.
     pub fn open(pid: u32, probe: u64) -> Result<Self, Trouble> {
         let called = Self { pid, way: Way::Call };
         let mut byte = [0];
@@ -47,7 +47,7 @@ impl Memory {
             .ok_or_else(|| Trouble::memory(pid, &error, &other))
     }
 
-    /// How memory is read, for reports.
+    /// Returns the name of the method in use, for reports.
     pub fn way(&self) -> &'static str {
         match self.way {
             Way::Call => "process_vm_readv",
@@ -56,12 +56,12 @@ impl Memory {
         }
     }
 
-    /// All of `into`, or none.
+    /// Fills all of `into`, or none of it.
     pub fn read(&self, address: u64, into: &mut [u8]) -> Option<()> {
         (self.try_read(address, into).ok()? == into.len()).then_some(())
     }
 
-    /// As much as is mapped from `address` on, up to `most`.
+    /// Reads what is mapped from `address` on, up to `most` bytes.
     pub fn up_to(&self, address: u64, most: usize) -> Vec<u8> {
         let mut bytes = vec![0; most];
         let length = self.try_read(address, &mut bytes).unwrap_or(0);

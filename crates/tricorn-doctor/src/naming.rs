@@ -1,8 +1,8 @@
-//! What names of files and functions mean: whose library a frame is of, which functions are locks, which loops wait. Pure.
+//! Classifies names of files and functions: libraries, locks, event loops, the application. Pure.
 use crate::maps::base_name;
 use crate::python::frames::PyFrame;
 
-/// Files that every program has, or that are the interpreter: none of them is whom a call is named by.
+/// Whether a file is the interpreter or a library that every program has, so that no call is attributed to it.
 pub fn is_plain(path: &str, interpreter: &str) -> bool {
     let name = base_name(path);
     let stem = name.split(['.', '-']).next().unwrap_or(name);
@@ -17,7 +17,7 @@ pub fn is_plain(path: &str, interpreter: &str) -> bool {
 const PLAIN: [&str; 10] =
     ["libc", "libpthread", "ld", "libm", "librt", "libdl", "libgcc_s", "libstdc++", "libutil", "libc_malloc_debug"];
 
-/// `librdkafka-2f5a.so.1` is librdkafka; `_zlib.cpython-311-x86_64-linux-gnu.so` is _zlib.
+/// Returns the plain name of a library: `librdkafka` of `librdkafka-2f5a.so.1`, `_zlib` of `_zlib.cpython-311-x86_64-linux-gnu.so`.
 pub fn library(path: &str) -> String {
     let name = base_name(path);
     let stem = name.split(".so").next().unwrap_or(name);
@@ -31,7 +31,7 @@ pub fn library(path: &str) -> String {
     }
 }
 
-/// Locks of Python: `threading.Lock`, and what others are made of.
+/// Whether a function waits for a Python lock: `threading.Lock`, or another one made of it.
 pub fn is_lock(function: &str) -> bool {
     [
         "PyThread_acquire_lock",
@@ -43,17 +43,17 @@ pub fn is_lock(function: &str) -> bool {
     .contains(&function)
 }
 
-/// What threads wait in that want the GIL.
+/// Whether a function waits for the GIL.
 pub fn takes_gil(function: &str) -> bool {
     ["take_gil", "PyEval_RestoreThread", "PyEval_AcquireThread", "_PyEval_AcquireLock"].contains(&function)
 }
 
-/// The loop that runs Python code.
+/// Whether a function is the interpreter loop that runs Python code.
 pub fn is_evaluation(function: &str) -> bool {
     function.starts_with("_PyEval_EvalFrame") || function.starts_with("_PyEval_Vector")
 }
 
-/// What stands between Python code and the function that it calls.
+/// Whether a function belongs to the interpreter's calling convention, between Python code and the C function it calls.
 pub fn is_plumbing(function: &str) -> bool {
     let plain = function.to_ascii_lowercase();
     plain.contains("vectorcall")
@@ -130,7 +130,7 @@ pub fn waits_for_events(call: &str, frames: &[PyFrame]) -> bool {
     }
 }
 
-/// Code that runs callbacks, greenlets or requests one after another: what it has called is another thing each time.
+/// Whether a file runs callbacks, greenlets or requests one after another, so that its callee differs each time.
 pub fn is_loop(file: &str) -> bool {
     of_server(file) || LOOPS.iter().any(|part| file.contains(part))
 }

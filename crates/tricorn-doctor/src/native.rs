@@ -1,4 +1,4 @@
-//! The native stack of a thread that waits in the kernel, from its stack pointer and program counter alone.
+//! Unwinds the native stack of a thread that waits in the kernel, from its stack pointer and program counter.
 //!
 //! ```text
 //!   /proc/PID/task/TID/syscall ── SP, PC ──▶ unwind by CFI (framehop) ── a frame whose rule needs a register that is unknown ──┐
@@ -26,14 +26,14 @@ use framehop::x86_64::{CacheX86_64 as Cache, UnwindRegsX86_64 as Registers, Unwi
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawFrame {
     pub address: u64,
-    /// Behind a call, not at the instruction that comes next.
+    /// Whether the address is a return address, behind the call instruction.
     pub is_return: bool,
-    /// Unwound; else it was found by looking for it, and may be left over.
+    /// Whether it was unwound; otherwise it was found by scanning and may be left over.
     pub certain: bool,
 }
 
 impl RawFrame {
-    /// An address inside the instruction, for tables.
+    /// Returns an address inside the instruction, for lookups in tables.
     pub fn lookup(&self) -> u64 {
         if self.is_return { self.address.wrapping_sub(1) } else { self.address }
     }
@@ -44,13 +44,13 @@ impl RawFrame {
 pub struct Standing {
     pub program: u64,
     pub stack: u64,
-    /// The frame pointer, and on aarch64 the link register; `None`: not told.
+    /// Frame pointer, and on aarch64 link register. `None`: unknown.
     pub frame: Option<u64>,
     pub link: Option<u64>,
 }
 
 impl Standing {
-    /// What the kernel tells of a thread in a system call.
+    /// Makes registers from what the kernel shows of a thread in a system call.
     pub fn entered(stack: u64, program: u64) -> Self {
         Self { program, stack, ..Self::default() }
     }
@@ -67,7 +67,7 @@ pub struct Stacks {
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 impl Stacks {
-    /// Innermost frame first. `stack` was copied while the thread had these registers.
+    /// Unwinds a stack, innermost frame first. `stack` was copied while the thread had these registers.
     pub fn walk(&mut self, memory: &Memory, images: &mut Images, mut stack: Stack, at: Standing) -> Vec<RawFrame> {
         let pc = at.program;
         let mut registers = first(&at);

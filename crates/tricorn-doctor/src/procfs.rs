@@ -1,11 +1,11 @@
-//! What /proc says of a thread: state, processor time, the system call it is in.
+//! Reads the state, CPU time and system call of threads from /proc.
 use serde::Serialize;
 use std::cell::Cell;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// The threads there are, in the kernel's order.
+/// Lists the threads of a process in the kernel's order.
 pub fn tasks(pid: u32) -> Option<Vec<u32>> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let mut tasks: Vec<u32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
@@ -22,7 +22,7 @@ pub fn name(pid: u32, tid: u32) -> String {
     of_task(pid, tid, "comm").unwrap_or_default().trim_end().to_owned()
 }
 
-/// R, S, D, T, Z and the like; `?` if the thread is gone.
+/// Returns the state of a thread: R, S, D, T, Z and the like, or `?` if it is gone.
 pub fn state(pid: u32, tid: u32) -> char {
     of_task(pid, tid, "stat").and_then(|text| state_of(&text)).unwrap_or('?')
 }
@@ -32,13 +32,13 @@ fn state_of(stat: &str) -> Option<char> {
     stat.rsplit_once(')')?.1.trim_start().chars().next()
 }
 
-/// The kernel function in which the thread sleeps; empty if it does not, or if that is kept secret.
+/// Returns the kernel function in which the thread sleeps; empty if it does not sleep, or if the kernel hides it.
 pub fn wait_channel(pid: u32, tid: u32) -> String {
     let text = of_task(pid, tid, "wchan").unwrap_or_default();
     if text.trim() == "0" { String::new() } else { text.trim().to_owned() }
 }
 
-/// The number that the process itself knows a thread by: another one in a container.
+/// Returns the thread id inside the process's own pid namespace.
 pub fn inner_tid(pid: u32, tid: u32) -> u32 {
     let status = of_task(pid, tid, "status").unwrap_or_default();
     field(&status, "NSpid:").and_then(|tids| tids.split_whitespace().last()?.parse().ok()).unwrap_or(tid)

@@ -1,4 +1,4 @@
-//! Where one thread is at this moment, for samplers: its Python frames, and the C function that it waits in.
+//! Samples one thread: its Python frames, and the C function that it waits in.
 //!
 //! A native stack costs ten times as much as the Python frames. So it is read once for each place: a thread that is in the same system call
 //! with the same stack pointer, below the same line of Python, has come there by the same functions.
@@ -37,7 +37,7 @@ pub enum Doing {
 }
 
 impl Doctor {
-    /// Whether a thread of this process runs, or wants to. Costs one read.
+    /// Whether a thread of this process runs or is runnable. Costs one read.
     pub fn computes(&self, thread: &PyThread) -> bool {
         match self.calls.of(thread.tid) {
             Call::Running => true,
@@ -46,7 +46,7 @@ impl Doctor {
         }
     }
 
-    /// Where it is. None: Python's frames cannot be read.
+    /// Samples the thread. `None`: Python frames cannot be read.
     pub fn spot(&mut self, thread: &PyThread) -> Option<Spot> {
         let before = self.calls.of(thread.tid);
         let mut frames = self.frames_of(thread)?.frames;

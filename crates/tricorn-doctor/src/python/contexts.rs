@@ -1,4 +1,4 @@
-//! In which contexts (`contextvars`) a thread runs: what tells one request of an event loop or a hub from another.
+//! Finds the contexts (`contextvars`) in which a thread runs, to tell requests of an event loop or a hub apart.
 //!
 //! ```text
 //!   PyThreadState.context ──▶ PyContext ──ctx_prev──▶ the one that was entered before

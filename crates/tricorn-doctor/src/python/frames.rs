@@ -1,4 +1,4 @@
-//! The Python frames of a thread that goes on running while they are read.
+//! Reads the Python frames of a thread that keeps running.
 //!
 //! A walk follows the links from the innermost frame outwards. It is made twice, with the code objects read in between: a frame
 //! counts if both walks found it, in the same order from the outermost one in, at the same address, with the same code and the same
@@ -25,9 +25,9 @@ pub struct PyFrame {
 pub struct Walked {
     /// Innermost first.
     pub frames: Vec<PyFrame>,
-    /// Frames came or went meanwhile.
+    /// Whether frames changed meanwhile.
     pub moving: bool,
-    /// There was a limit, and more frames.
+    /// Whether there were more frames than the limit.
     pub cut: bool,
 }
 
@@ -44,9 +44,9 @@ pub struct PlaceNow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Walks {
     pub made: u64,
-    /// Walks of which nothing was left.
+    /// Number of walks of which nothing was left.
     pub discarded: u64,
-    /// Walks of which a part was left.
+    /// Number of walks of which a part was left.
     pub trimmed: u64,
 }
 
@@ -241,7 +241,7 @@ fn frame(runtime: &Runtime, raw: &Raw, code: &Code) -> PyFrame {
     PyFrame { file: code.file.clone(), function: code.function.clone(), line: line.unwrap_or(0) }
 }
 
-/// Where the innermost frame is now: a glance, which costs a tenth of a walk.
+/// Finds the innermost frame. Costs a tenth of a walk.
 pub fn place(runtime: &Runtime, memory: &Memory, state: u64) -> Option<PlaceNow> {
     let (frames, _) = chain(&runtime.layout, memory, state, GLANCE);
     let raw = frames.into_iter().find(|raw| raw.is_code && plausible(raw.code))?;

@@ -1,4 +1,4 @@
-//! Where the fields of CPython's structures are.
+//! Offsets of the fields in CPython's structures.
 //!
 //! From 3.13 on the interpreter tells it: `_PyRuntime` begins with `_Py_DebugOffsets`. For 3.10 to 3.12 there is a table of ours, a row
 //! for each minor version, written down from `offsetof` on the headers of that version (docs/internals/diagnosis.md says how). A row is

@@ -1,4 +1,4 @@
-//! The line of an instruction, from a code object's table. Pure.
+//! Finds the line of an instruction in a code object's table. Pure.
 use super::layout::Table;
 
 /// None: the instruction has no line, or the table does not reach it.

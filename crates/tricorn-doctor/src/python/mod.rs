@@ -1,4 +1,4 @@
-//! Python's side of a process, read from its memory: no GIL, no call into the interpreter, so that it works while either is stuck.
+//! Reads the interpreter's state from the memory of a process. Works while the interpreter is stuck: needs no GIL and calls nothing in it.
 //!
 //! * `layout.rs`: where the fields are; a table for 3.10 to 3.12, told by the interpreter from 3.13 on.
 //! * `runtime.rs`: finds the interpreter, its threads, and who holds the GIL.

@@ -1,4 +1,4 @@
-//! The interpreter in a process: its version, its threads, and who holds the GIL.
+//! Finds the interpreter in a process: its version, threads, and the holder of the GIL.
 use super::layout::{self, GilAt, Layout};
 use crate::images::Images;
 use crate::maps::Mapping;
@@ -176,7 +176,7 @@ impl Runtime {
         matches!(locked, -1..=1).then_some(GilState { locked: locked == 1, holder, start, end: start + gil.size })
     }
 
-    /// Whether an interpreter collects garbage at this moment.
+    /// Whether an interpreter is collecting garbage.
     pub fn collects(&self, memory: &Memory, interpreter: u64) -> bool {
         memory.int(interpreter + self.layout.interpreters.collecting) == Some(1)
     }

@@ -1,4 +1,4 @@
-//! `str` and `bytes` objects of another process. A length that cannot be is refused: the object may have been freed.
+//! Reads `str` and `bytes` objects of another process. Rejects impossible lengths, since the object may have been freed.
 use super::layout::Text;
 use crate::memory::Memory;
 
