@@ -8,7 +8,7 @@ from tricorn.unpatched import socket
 
 
 def receive(sock: socket.socket, size: int, most: int, flags: int) -> tuple[bytes, list[int]]:
-    """Up to `size` bytes of a message, and the descriptors in it, which the caller owns.
+    """Receives up to `size` bytes and the descriptors of a message, which the caller then owns.
 
     In place of `socket.recv_fds`, which forgets its flags: it would wait for a socket whose other owners have made it
     blocking, and its descriptors would be inherited by programs.

@@ -34,7 +34,7 @@ class Channel:
         self.receiver, self.sender, self.bell = receiver, sender, bell
 
     def hand_over(self) -> tuple[int, int, int]:
-        """Called in a worker: returns the descriptors, which the caller owns from now on."""
+        """Returns the descriptors, which the caller then owns. Called in a worker."""
         bell, self.bell = self.bell, -1
         return self.receiver.detach(), self.sender.detach(), bell
 
@@ -63,7 +63,7 @@ class Channel:
 
 
 class SharedChannel:
-    """Made by the arbiter for its whole life."""
+    """Memory and channel that the arbiter creates once, for its whole life."""
 
     def __init__(self, channel: Channel | None) -> None:
         self.channel = channel
@@ -81,7 +81,7 @@ class SharedChannel:
         return self.ledger_memory.view
 
     def release(self) -> None:
-        """Called in a worker: closes the descriptors of the memory, which stays mapped."""
+        """Closes the descriptors of the memory, which stays mapped. Called in a worker."""
         self.group_memory.release()
         self.ledger_memory.release()
 

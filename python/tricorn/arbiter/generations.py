@@ -60,7 +60,7 @@ class Generations:
         return {each: log for each, log in found.items() if each is not None}
 
     def release_memory(self) -> None:
-        """Called in a worker, which does not hand the pages out."""
+        """Closes the descriptors of the pages, which a worker does not share. Called in a worker."""
         for generation in self._all.values():
             if generation.pages is not None:
                 generation.pages.memory.release()
@@ -93,7 +93,7 @@ class Generations:
         return self._all[number].log_level if number in self._all else None
 
     def commit(self, number: int) -> None:
-        """Only this generation is needed from now on."""
+        """Releases what only earlier generations needed."""
         generation = self._all[number]
         for other in [other for other in self._all if other != number]:
             self._abandon(self._all.pop(other), kept=generation)

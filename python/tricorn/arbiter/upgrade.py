@@ -40,7 +40,7 @@ class Upgrade:
         self._promoted = promoted
 
     def start(self, signals: Sequence[Signals]) -> int | None:
-        """The same command line again, with our listeners; both serve until one of them is stopped.
+        """Starts a successor with the same command line and our listeners. Both serve until one of them is stopped.
 
         The successor's pid, or None if there is none. `signals` are those that the arbiter handles.
         """

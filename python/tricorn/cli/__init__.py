@@ -121,7 +121,7 @@ def _end(status: int) -> int:
 
 
 def serve(sources: Sources) -> int:
-    """The same, of what `sources` say."""
+    """Runs the server with the configuration of `sources`."""
     from tricorn import compat
     from tricorn.errors import TricornError
 

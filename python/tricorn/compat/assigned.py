@@ -21,7 +21,7 @@ class FileSources(Sources):
 
 
 def with_assigned(loaded: Loaded) -> Loaded:
-    """The same with what was assigned, where the setting was not set."""
+    """Returns the configuration with assigned values for settings that are not set."""
     config = loaded.config
     if not config.is_default(SETTING):
         return loaded

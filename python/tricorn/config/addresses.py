@@ -21,7 +21,7 @@ class TcpAddress(NamedTuple):
 
     @property
     def as_gunicorn(self) -> tuple[str, int]:
-        """How hooks written for gunicorn find it in `server.address`."""
+        """Returns the address in gunicorn's form, for `server.address` of hooks."""
         return self.host.lower(), self.port
 
     def __str__(self) -> str:

@@ -51,11 +51,11 @@ class Config(Settings):
         return self._resolved[name].origin == DEFAULT
 
     def having(self, values: Mapping[str, Resolved]) -> Config:
-        """The same, but with these values."""
+        """Returns a copy with these values."""
         return Config({**self._resolved, **values})
 
     def with_default(self, *names: str) -> Config:
-        """The same, but with the defaults of these settings."""
+        """Returns a copy with the defaults of these settings."""
         return self.having({name: Resolved(BY_NAME[name].default, DEFAULT) for name in names})
 
     @property

@@ -28,7 +28,7 @@ class Values(Protocol):
 
 
 class Part(Record):
-    """How a setting follows from a wider one: `body_buffer_total` is a share of `memory_budget`."""
+    """Derivation of a setting from a wider one: `body_buffer_total` is a share of `memory_budget`."""
 
     whole: str
     """The name of the wider setting."""

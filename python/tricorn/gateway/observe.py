@@ -60,7 +60,7 @@ class Request:
 
     @cached_property
     def path(self) -> str:
-        """Not decoded, without query and fragment."""
+        """Returns the raw path without query and fragment."""
         return _without_origin(self.uri.partition("#")[0].partition("?")[0])
 
     @cached_property

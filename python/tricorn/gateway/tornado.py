@@ -81,7 +81,7 @@ def make_gateway(
 
 
 class Server:
-    """How requests reach what speaks tornado's interfaces (`wsgi_of` tells what does not)."""
+    """Passes requests to applications with tornado's interfaces (`wsgi_of` tells what does not)."""
 
     def __init__(self, application: Any, loop: asyncio.AbstractEventLoop, *, tells_routes: bool = False) -> None:
         self.delegate = delegate_of(application)
@@ -157,7 +157,7 @@ class ServerConnection:
         self.context = Context(self.peer, "http" if self.is_trusted else call.scheme)
 
     def context_for(self, call: Call, fields: dict[str, list[str]]) -> Context:
-        """Whom a request comes from: the peer, or whom a trusted peer names."""
+        """Returns the client of a request: the peer, or the client that a trusted peer names."""
         forwarded, scheme = call.forwarded, call.scheme
         # X-Real-Ip only where there is no list: front ends that write one leave the other as their client sent it.
         real = fields.get("X-Real-Ip") if forwarded is None else None
@@ -253,7 +253,7 @@ class Connection(HTTPConnection):
             raise HTTPOutputError(f"Tried to write {missing} bytes less than Content-Length")
 
     def set_close_callback(self, callback: Callable[[], object] | None) -> None:
-        """Called if the client leaves, or closes its sending side, before it has all of the answer."""
+        """Sets a callback for clients that disconnect, or half-close, before the response is complete."""
         self._close_callback = callback
         if callback is not None:
             self._owner = callback

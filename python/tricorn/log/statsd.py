@@ -99,7 +99,7 @@ class Statsd(Logger):
                 self.timer(metric, value)
 
     def access(self, resp: Any, req: Any, environ: Mapping[str, Any], request_time: timedelta) -> None:
-        """Called only where the core does not measure requests."""
+        """Sends the metrics of a request. Called only if the core does not measure requests."""
         super().access(resp, req, environ, request_time)
         status = resp.status
         if isinstance(status, bytes):

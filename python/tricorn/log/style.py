@@ -30,7 +30,7 @@ def is_on_terminal(config: Config) -> bool:
 
 
 def of_accesses(config: Config) -> str:
-    """The same for access lines: each log looks at its own target, so `> file` changes no lines of a terminal."""
+    """Returns the style of access lines. Each log checks its own target: `> file` does not change the other."""
     return _style(config, config.accesslog, STDOUT)
 
 

@@ -43,7 +43,7 @@ class Quiet(RealLock, logging.StreamHandler):  # type: ignore[type-arg]
             self.lost = 0
 
     def format(self, record: logging.LogRecord) -> str:
-        """After a loss it says first what was lost."""
+        """Formats a record. After a loss, it starts with the number of lost lines."""
         text = super().format(record)
         if not self.lost:
             return text

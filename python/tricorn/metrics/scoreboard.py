@@ -59,7 +59,7 @@ LAYOUT = 8
 
 
 def sum_of_databases(pages: memoryview, size: int, group: memoryview) -> int:
-    """How many connections to databases the workers of these pages hold; each page has `size` bytes.
+    """Returns the number of database connections of the workers with these pages; each page has `size` bytes.
 
     Only pages that were in use are looked at: shared memory is allocated by its reader, too.
     """

@@ -34,7 +34,7 @@ def suites_of(text: str, origin: str, min_version: str) -> tuple[tuple[str, ...]
 
 
 def suites_of_context(context: ssl.SSLContext, origin: str, min_version: str) -> tuple[tuple[str, ...], str | None]:
-    """The same for the list of a context."""
+    """Returns the suites of an SSL context's cipher list."""
     return served(_names(context), origin, min_version)
 
 

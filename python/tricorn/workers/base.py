@@ -117,7 +117,7 @@ class Worker(Contract, Preparation, ABC):
 
     @property
     def nr(self) -> int:
-        """How many requests it has begun."""
+        """Returns the number of requests that the worker has started."""
         return Scoreboard(self.spec.page).begun
 
     @abstractmethod
@@ -125,7 +125,7 @@ class Worker(Contract, Preparation, ABC):
         """Serves until the core is drained or stopped."""
 
     def make_gateway(self) -> Any:
-        """How the core calls the application."""
+        """Returns the gateway through which the core calls the application."""
         from tricorn.workers import native
 
         return native.make_gateway(self)
@@ -166,7 +166,7 @@ class Worker(Contract, Preparation, ABC):
         function(*arguments)
 
     def after_fork(self, fds: WorkerFds) -> None:
-        """After the fork, in the child."""
+        """Sets up the child process. Called after the fork."""
         inherited.forget_children()
         self.fds = fds
         self.pid = os.getpid()

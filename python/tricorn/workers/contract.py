@@ -86,7 +86,7 @@ class Contract:
         raise NotImplementedError
 
     def told_to_leave(self) -> None:
-        """Called in a signal handler when the worker starts to drain, or to stop if `quick`. The core knows already."""
+        """Reacts to the start of a drain, or of a stop if `quick`. Called in a signal handler, after the core."""
         raise NotImplementedError
 
     def spawn(self, function: Callable[..., object], *arguments: object) -> None:
@@ -104,7 +104,7 @@ class Contract:
 
     @classmethod
     def setup(cls) -> None:
-        """Called once, when the class is known."""
+        """Prepares the class. Called once, when the class is known."""
 
     @classmethod
     def check_config(cls, cfg: Config, log: Logger) -> None:

@@ -21,7 +21,7 @@ THREADS_PATIENCE = 2.0
 
 
 class Limits(Record):
-    """How a server's process ends."""
+    """Time limits of a server process at its end."""
 
     log: Any
     """Has a method `warning`, as loggers do."""

@@ -199,7 +199,7 @@ def _let_out(task: asyncio.Future[Any], error: BaseException) -> bool:
 
 
 def import_loop(kind: str) -> None:
-    """Before the fork, so that workers share its pages."""
+    """Imports the event loop before the fork, so that workers share its memory."""
     if kind == "uvloop":
         import uvloop  # noqa: F401
 

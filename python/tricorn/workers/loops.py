@@ -78,7 +78,7 @@ class LoopWorker(Worker):
 
     @abstractmethod
     def make_gateway(self) -> Any:
-        """How the core calls the application."""
+        """Returns the gateway through which the core calls the application."""
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:

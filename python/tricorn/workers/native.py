@@ -125,7 +125,7 @@ def door(found: Door | None) -> tuple[bool, str | None, bool | None]:
 
 
 def make_gateway(worker: Contract) -> WsgiGateway:
-    """How the core calls the worker's application."""
+    """Returns the gateway through which the core calls the worker's application."""
     return make_wsgi_gateway(worker, worker.wsgi, worker.at_once(worker.cfg))
 
 

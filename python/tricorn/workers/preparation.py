@@ -33,8 +33,8 @@ class Preparation:
 
     @classmethod
     def patch_library(cls, log: Any) -> None:
-        """Before a module of the application is imported: replaces what would block the hub."""
+        """Patches what would block the hub. Called before any module of the application is imported."""
 
     @classmethod
     def patch_drivers(cls, log: Any, config: Config, connections: Any = None) -> None:
-        """The same for drivers of databases; `connections` counts those that are open."""
+        """Patches database drivers; `connections` counts open connections."""

@@ -68,7 +68,7 @@ def choose(name: str | type, threads: int) -> str:
 
 
 def choose_loop(name: str | type, asked: str) -> str:
-    """Which event loop a class runs on if it does, `asyncio` or `uvloop`; `asked` is the setting `asgi_loop`.
+    """Returns the event loop of a class, `asyncio` or `uvloop`, if it has one; `asked` is the setting `asgi_loop`.
 
     `auto` is uvloop where it is installed, as in gunicorn. Classes other than `asgi` have the loop of their name.
     Raises ConfigError if uvloop was asked for and is not there.

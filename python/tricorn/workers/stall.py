@@ -87,7 +87,7 @@ class Stall(Record):
 
     @property
     def request_seconds(self) -> float:
-        """That were not told before."""
+        """Request-seconds that were not reported before."""
         return self.added * self.delayed if self.wait.cost is None else self.wait.cost_added
 
     @property
@@ -103,7 +103,7 @@ MOST = 1e9
 
 
 def json_object(data: bytes) -> dict[str, Any] | None:
-    """None: it is none."""
+    """Parses a JSON object. None if it is not one."""
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):
@@ -112,7 +112,7 @@ def json_object(data: bytes) -> dict[str, Any] | None:
 
 
 def parse(data: bytes) -> Stall | None:
-    """None: no monitor has written this."""
+    """Parses a report. None if no monitor has written it."""
     found = json_object(data)
     if found is None:
         return None

@@ -14,7 +14,7 @@ from tricorn.workers.asgi import AsgiWorker
 
 
 class UvicornWorker(AsgiWorker):
-    """Named by itself it is the class `asgi`; projects derive from it to set `CONFIG_KWARGS`."""
+    """uvicorn's worker class, an alias of `asgi`. Projects derive from it to set `CONFIG_KWARGS`."""
 
     CONFIG_KWARGS: ClassVar[dict[str, Any]] = {"loop": "auto", "http": "auto"}
 

@@ -24,7 +24,7 @@ C_LIBRARIES: dict[str, tuple[str, Callable[[Any], object]]] = {
 
 
 def of_package(package: str) -> str | None:
-    """None if nothing tells, as of a checkout on the path."""
+    """Returns the version of a package. None if it is unknown, as for a checkout on the path."""
     if found := _beside(package):
         return found
     from importlib import metadata

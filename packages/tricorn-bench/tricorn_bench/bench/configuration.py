@@ -79,7 +79,7 @@ class Configuration(Record):
         return Configuration(self.server, (*_without(self.words, flags), flags[0], str(count)))
 
     def like(self, server: str) -> Configuration:
-        """The same of another server, as far as it has it."""
+        """Returns the equivalent configuration of another server, as far as it has one."""
         try:
             return Configuration(server, self._words_of(SERVERS[server]))
         except ValueError as reason:

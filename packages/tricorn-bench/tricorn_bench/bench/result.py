@@ -127,7 +127,7 @@ class Result(TypedDict):
 
 
 def write(result: Result, path: Path) -> None:
-    """Whole or not at all: it is written again after each server, and a signal may come at any time."""
+    """Writes the result atomically, since it is rewritten after each server and a signal may come at any time."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f"{path.name}.new")
     beside.write_text(json.dumps(result, indent=1) + "\n")

@@ -42,7 +42,7 @@ GIL_BOUND = 0.8
 
 
 class Kind(Enum):
-    """How a worker class runs requests."""
+    """Concurrency model of a worker class."""
 
     ONE = "one at a time"
     THREADS = "in threads"

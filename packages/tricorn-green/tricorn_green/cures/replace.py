@@ -99,7 +99,7 @@ def subclass(original: type, methods: Methods, how: How, names: Mapping[str, Any
 
 
 def patch(kind: type, methods: Methods, how: How) -> None:
-    """The same for a class in Python, once."""
+    """Patches the methods of a class in Python, once."""
     for name, waits in methods.items():
         method = getattr(kind, name, None)
         if method is not None and not getattr(method, "__tricorn__", False):

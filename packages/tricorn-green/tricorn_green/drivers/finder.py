@@ -71,7 +71,7 @@ def _cure_or_why_not(driver: Driver, cure: Cure, names: Sequence[str]) -> Apply:
 
 
 def asked_for(ground: Ground) -> list[tuple[str, Apply]]:
-    """The same for what the setting `offload` names."""
+    """Returns treatments for functions that the setting `offload` names."""
     found = []
     for target in map(asked.parse, ground.care.offload):
         module = sys.modules.get(target.module)

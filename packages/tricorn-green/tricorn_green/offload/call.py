@@ -262,7 +262,7 @@ def _restore(me: int, visit: Visit | None, line: Line | None) -> None:
 
 
 async def by_coroutine(function: Callable[[], Any], line: Line) -> Any:
-    """The same for a coroutine; what libraries call back runs on the thread of the loop."""
+    """Makes a call for a coroutine. Callbacks of the library run on the thread of the loop."""
     import asyncio
 
     counts.calls += 1

@@ -98,7 +98,7 @@ class Hub(ABC):
 
 
 class GreenWorker(Worker):
-    """Up to `worker_connections` requests at a time; those that wait let others go on."""
+    """Greenlet worker: runs up to `worker_connections` requests at once; a waiting request lets others run."""
 
     hub = yields = True
     standard_modules = shared_imports.CALCULATING

@@ -55,7 +55,7 @@ class Region:
         return self._ledger.reloads(), self._ledger.exits()
 
     def totals(self) -> Counted:
-        """Only pages that were in use are looked at: shared memory is allocated by its reader, too."""
+        """Sums the counters of pages that were in use. Reading others would allocate their shared memory."""
         used = min(pages_in_use(self._pages.group), self._pages.count)
         return Counted.of(self._ledger.totals([self.page(index) for index in range(used)]))
 

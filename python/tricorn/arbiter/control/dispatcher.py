@@ -91,7 +91,7 @@ class Dispatcher:
             self.listener.send(client, event)
 
     def end_waits(self, before: State, event: Event, after: State, commands: Sequence[Command]) -> None:
-        """Called when the commands of a decision have been performed: answers clients that have waited for it."""
+        """Answers clients that waited for a decision, once its commands have been performed."""
         with self._parts.processes.guard("Could not answer a control request"):
             for command in self._waits.after(before, event, after, commands):
                 self._deliver(command)

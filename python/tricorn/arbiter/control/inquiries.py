@@ -57,14 +57,14 @@ class Inquiry(Record):
         """Raises Refusal if it cannot be asked now. `running`: the inquiries under way."""
 
     def recipients(self, state: State) -> tuple[int, ...]:
-        """Only workers that serve: before, the signal may have no handler yet, and would end the process."""
+        """Returns the ready workers to ask. Others may have no handler yet, and the signal would end them."""
         serving = tuple(nr for nr in self.nrs if nr in state.workers and state.workers[nr].served_since is not None)
         if not serving:
             raise Refusal("refused", "No such worker is ready yet.")
         return serving
 
     def prepare(self, parts: Parts) -> None:
-        """Called before the workers are asked."""
+        """Prepares the inquiry. Called before the workers are asked."""
 
     def ask(self, handle: WorkerHandle, count: int) -> None:
         """Asks one of `count` workers."""
@@ -78,7 +78,7 @@ class Inquiry(Record):
         raise NotImplementedError
 
     def abandon(self, handle: WorkerHandle) -> None:
-        """Called when the client has left."""
+        """Ends the inquiry. Called when its client has disconnected."""
 
 
 class Stacks(Inquiry):
@@ -232,7 +232,7 @@ class SetLogLevel(Inquiry):
 
 
 def tell_level(parts: Parts, nr: int, generation: int) -> None:
-    """Called when a worker begins to serve: tells it the level that was set while it booted."""
+    """Sends a worker the log level that was set while it booted. Called when it starts to serve."""
     level = parts.generations.log_level(generation)
     if level is None:
         return
@@ -271,7 +271,7 @@ class Inquiries(Periodic):
                 inquiry.ask(handle, len(handles))
 
     def abandon(self, tickets: Collection[int]) -> None:
-        """Called when clients have left."""
+        """Ends the inquiries of clients that have disconnected."""
         for each in [each for each in self._running if each.ticket in tickets and not each.inquiry.outlives_client]:
             self._running.remove(each)
             for handle in self._parts.processes.find(each.nrs):

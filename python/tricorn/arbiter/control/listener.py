@@ -51,7 +51,7 @@ class Peer(Record):
 
 
 class Client:
-    """Not made by `dataclass`, which compiles methods when it is imported: every start would wait for that."""
+    """State of a connected client. Not a `dataclass`, which would slow down every start by compiling methods."""
 
     def __init__(self, number: int, sock: socket.socket, peer: Peer, session: Session, now: float) -> None:
         self.number = number
@@ -174,7 +174,7 @@ class ControlListener:
             self.bound.take_name_back()
 
     def release(self) -> None:
-        """Called in a worker: nothing of this is its own, the file neither."""
+        """Closes inherited descriptors and keeps the socket file. Called in a worker."""
         if self.bound is not None:
             self.bound.socket.close()
         for client in self.clients.values():

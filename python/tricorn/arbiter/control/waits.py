@@ -31,7 +31,7 @@ class Waits:
         return len(self._waits)
 
     def forget(self, tickets: Container[int]) -> None:
-        """Called when clients have left."""
+        """Drops the waits of clients that have disconnected."""
         self._waits = tuple(each for each in self._waits if each.ticket not in tickets)
 
     def after(self, before: State, event: Event, after: State, commands: Sequence[Command]) -> list[Answer | Refuse]:

@@ -51,7 +51,7 @@ def reserve(address: Address, backlog: int, umask: int) -> Listener:
 
 
 def open_for_worker(reserved: Iterable[Listener]) -> list[Listener]:
-    """Called in a worker before it drops privileges: opens sockets of its own for Reserved ones.
+    """Opens a worker's own sockets for reserved addresses. Called in a worker before it drops privileges.
 
     Its own do not listen yet. Closes this process's copies of the Reserved ones. BindError if the name has been lost
     in spite of them.
@@ -73,7 +73,7 @@ def start_listening(fds: Iterable[int], backlog: int) -> None:
 
 
 def refuse_newcomers(fds: Iterable[int], *, none_listens: bool = False) -> None:
-    """Called in a worker that leaves: lets no connection begin at listeners of its own; those of the others take them.
+    """Stops new connections on a worker's own listeners, so that other workers accept them. Called at its shutdown.
 
     By number, since the core owns them; one that it has closed already is left alone.
     """

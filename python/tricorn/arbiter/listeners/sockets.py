@@ -60,7 +60,7 @@ class Listener:
         return self.socket.detach()
 
     def getsockname(self) -> Any:
-        """Also in a worker, where hooks may ask for it."""
+        """Returns the bound address, also in a worker, where hooks may ask for it."""
         return self._address if self._address is not None else self.socket.getsockname()
 
     def is_at(self, addresses: Iterable[Address]) -> bool:
@@ -77,7 +77,7 @@ class Listener:
         return False
 
     def speaking(self, door: Door) -> Listener:
-        """The same socket with this door."""
+        """Returns this listener with another protocol configuration."""
         if self.door == door:
             return self
         made = type(self)(self.socket, self.file, door, shared=self.shared, foreign=self.foreign)

@@ -42,7 +42,7 @@ class Scene(Record):
 
     @property
     def concurrency(self) -> str:
-        """The same in the words of the settings: `4 workers x 100 worker_connections`."""
+        """Formats the concurrency in terms of settings: `4 workers x 100 worker_connections`."""
         workers = self.config.workers
         each = {"sync": "", "gthread": f" x {self.at_once} threads"}.get(
             self.alias, f" x {self.at_once} worker_connections"

@@ -49,7 +49,7 @@ class Command(Runserver):  # type: ignore[misc]  # Django has no types
             )
 
     def run(self, **options: Any) -> None:
-        """Called by `handle`, which has read the address."""
+        """Starts the server. Called by `handle` with the parsed address."""
         if not os.environ.get(ENVIRONMENT_VARIABLE):
             raise CommandError(f"The server loads the project by its name: set {ENVIRONMENT_VARIABLE}.")
         if not options["skip_checks"]:
