@@ -138,8 +138,9 @@ docs: $(VENV)/.made ## Builds the documentation site into dist/docs (10 s of CPU
 docs-output: $(VENV)/.setup ## Runs the commands of the pages, and writes their output in place of lines with …
 	@TRICORN_DOCS_OUTPUT=update $(BIN)/python -m pytest -q tests/docs/test_pages.py
 
-docs-pictures: $(VENV)/.setup ## Draws the pictures of README.md from a running server and the newest measurements
+docs-pictures: $(VENV)/.setup ## Draws the pictures of README.md and the pages: of running servers, and of measurements (5 min)
 	@$(BIN)/python scripts/render_pictures.py
+	@$(BIN)/python -m tests.docs.pictures
 
 $(DOCS)/.setup: requirements/docs.txt | $(VENV)/.made
 	@$(BIN)/python -m venv $(DOCS)
