@@ -139,7 +139,8 @@ def _wrapped(line: str) -> list[str]:
     head = re.match(r".*\x1b\[0m ", line)
     start = head[0] if head else ""
     indent = len(re.sub(r"\x1b\[\d*m", "", start))
-    first, *rest = textwrap.wrap(line[len(start) :], COLUMNS - indent, break_long_words=False) or [""]
+    text = line[len(start) :].replace(" %", "\N{NO-BREAK SPACE}%")
+    first, *rest = textwrap.wrap(text, COLUMNS - indent, break_long_words=False) or [""]
     return [start + first, *(" " * indent + part for part in rest)]
 
 
