@@ -99,7 +99,9 @@ def test_above_the_databases_limit_the_excess_fails_and_one_line_says_why(
     assert re.match(TOO_MANY, text)
     # On a busy machine the first queries may have ended when the line is written.
     assert USABLE // 2 < int(held) <= USABLE
-    assert arithmetic.startswith("2 x 50 requests (workers x worker_connections) may ask for 100 connections at once;")
+    assert arithmetic.startswith(
+        "2 x 50 requests (workers x worker_connections) can use up to 100 connections at once;"
+    )
 
 
 @pytest.mark.parametrize("preload", [False, True])

@@ -79,8 +79,8 @@ def fetch():
 """
 
 KEPT = (
-    r"\[WARNING\] The module library was imported before it could be patched for (\w+), and keeps the class Connection "
-    r"\(over the original socket\.socket\)\. They block all requests"
+    r"\[WARNING\] The module library was imported before it could be patched for (\w+), and still has the class "
+    r"Connection \(over the original socket\.socket\)\. These block all requests"
 )
 
 FILES = {"early_app.py": APP, "library.py": "import socket\n\nclass Connection(socket.socket):\n    pass\n"}

@@ -91,7 +91,7 @@ def test_the_limit_of_a_request_holds_and_the_thread_that_is_left_is_told(worker
         assert server.get("/20").status == 504
         assert time.monotonic() - began < 10
         assert told(calls_total=1, abandoned_total=1, threads=1, busy=1), told.now()
-        server.log.wait(r"slow:wait is still running in its thread although its request has ended")
+        server.log.wait(r"slow:wait is still running in its thread after its request has ended")
         assert server.get("/ping").status == 200
 
 

@@ -374,9 +374,9 @@ for line in patch():
 sys.modules["early"].listening.close()
 """
         (line,) = run(alias, code, tmp_path, early=early, between="\nimport early\n").splitlines()
-        assert line.startswith(f"The module early was imported before it could be patched for {alias}, and keeps "), (
-            line
-        )
+        assert line.startswith(
+            f"The module early was imported before it could be patched for {alias}, and still has "
+        ), line
         for part in (
             "the class Connection (over the original socket.socket)",
             "the class State (over the original threading.local)",
@@ -400,7 +400,7 @@ config_file.read(config_file.Location.parse("conf.py"), os.getcwd())
 print(*patch())
 """
         assert run(alias, code, tmp_path, conf=conf).startswith(
-            f"The configuration file conf.py was executed before it could be patched for {alias}, and keeps the class"
+            f"The configuration file conf.py was executed before it could be patched for {alias}, and still has the"
         )
 
     def test_the_server_itself_is_fine(self, alias: str, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ PYCURL = "class Curl:\n    def perform(self): pass\nclass CurlMulti:\n    def se
 TAKEN = "import signal\nsignal.signal(signal.SIGRTMIN + 10, lambda *_: None)\n"
 IMPORTS = {"pycurl.py": PYCURL, "loud.py": "import pycurl\nfrom gallery import application\n"}
 BLOCKS = r"pycurl .* blocks the whole worker"
-HEALED = r"pycurl .* transfers are made by threads"
+HEALED = r"pycurl .* transfers run in threads"
 HELD_UP = r"blocked for \d+\.\d+ s by one call\. Blocked .*slow\.py:5 in wait"
 
 

@@ -154,7 +154,7 @@ def test_connections_beyond_the_threads_are_as_they_were_and_the_log_says_so(hub
     outcome = run(hub, "sqlite3_more_than_threads", str(tmp_path / "file"), THREADS + 3)
     assert outcome.notes == {"sum": THREADS + 2, "last": 1}
     (line,) = outcome.lines("warning")
-    assert line.startswith(f"All {THREADS} offload threads are taken by open objects")
+    assert line.startswith(f"All {THREADS} offload threads belong to open objects")
 
 
 # Stand-ins
@@ -327,7 +327,7 @@ def test_a_call_whose_greenlet_is_gone_is_counted_and_told(hub: str) -> None:
     outcome = run(hub, "abandons")
     assert outcome.notes == {"is the timeout": True, "during": 1, "after": [0, 1], "made": []}
     (line,) = outcome.lines("warning")
-    assert "usleep is still running in its thread although its request has ended (1 such calls" in line
+    assert "usleep is still running in its thread after its request has ended (1 such calls" in line
 
 
 def test_a_long_wait_for_a_thread_is_told() -> None:
