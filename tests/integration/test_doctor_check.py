@@ -180,10 +180,10 @@ def test_djangos_connections_are_those_of_requests(tmp_path: Path) -> None:
     status, (finding,) = findings(tmp_path, "-w", "4", "-k", "gthread", "--threads", "40", source=source)
     assert (status, finding["id"], finding["severity"]) == (1, "databases", "warning")
     assert finding["text"].startswith(
-        "4 workers x 40 threads may ask PostgreSQL at db.example:5432 for 160 connections (DATABASES['default'], a "
-        "connection for each request); it takes 97 if it was not configured otherwise."
+        "4 workers x 40 threads may open 160 connections to PostgreSQL at db.example:5432 (DATABASES['default'], one "
+        "connection per request); it allows 97 by default."
     )
-    assert finding["cure"].startswith("At most 24 connections for each of 4 workers")
+    assert finding["cure"].startswith("Allow at most 24 connections in each of 4 workers")
 
 
 def test_djangos_pool_is_counted_as_such(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_engines_are_found_wherever_they_are(tmp_path: Path) -> None:
     source = ENGINE.format(url="postgresql+psycopg2://db.example:6432/shop", size=20, overflow=30)
     status, (finding,) = findings(tmp_path, "-w", "2", "-k", "gthread", "--threads", "50", source=source)
     assert (status, finding["id"]) == (1, "databases")
-    assert "PostgreSQL at db.example:6432 for 100 connections (SQLAlchemy's pool of 20 + 30)" in finding["text"]
+    assert "100 connections to PostgreSQL at db.example:6432 (SQLAlchemy's pool of 20 + 30)" in finding["text"]
 
 
 def test_pools_of_psycopg(tmp_path: Path) -> None:
