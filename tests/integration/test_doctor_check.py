@@ -216,7 +216,7 @@ def test_pools_of_psycopg(tmp_path: Path) -> None:
     source += "pool = ConnectionPool('host=db.example', max_size=60, open=False)\n"
     status, (finding,) = findings(tmp_path, "-w", "2", "-k", "gthread", "--threads", "60", source=source)
     assert (status, finding["id"]) == (1, "databases")
-    assert "at db.example:5432 for 120 connections (the ConnectionPool of 60)" in finding["text"]
+    assert "120 connections to PostgreSQL at db.example:5432 (the ConnectionPool of 60)" in finding["text"]
 
 
 def test_a_database_is_asked_for_its_limit_if_that_is_wanted(tmp_path: Path, postgres: Postgres) -> None:
