@@ -200,7 +200,7 @@ TASKS: dict[str, Callable[[], None]] = {
     "max requests": restart_workers_regularly,
     "graceful shutdown": stop_without_losing_requests,
     "zero downtime": deploy_without_losing_requests,
-    "reload": see_changes_at_once,
+    "hot reload": see_changes_at_once,
     "prometheus": export_metrics_and_health,
     "logging json": write_json_logs,
     "client ip": see_the_clients_address,
