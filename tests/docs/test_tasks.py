@@ -83,7 +83,7 @@ def section(page: str, heading: str) -> str:
 def commands(page: str, heading: str) -> list[str]:
     """The commands that a page names under a heading."""
     blocks = re.findall(r"^```sh\n(.*?)^```$", section(page, heading), re.MULTILINE | re.DOTALL)
-    return [line for block in blocks for line in block.splitlines()]
+    return [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
 
 
 @contextmanager
