@@ -186,6 +186,7 @@ SEARCHES = [
     ("uvicorn", "migrate/from-uvicorn"),
     ("uwsgi", "migrate/from-others"),
     ("benchmark", "reference/bench"),
+    ("load test", "reference/load"),
     ("testing", "guides/testing"),
 ]
 """Words that people type, and a page that must be among the first three."""
