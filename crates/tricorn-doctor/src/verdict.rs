@@ -250,6 +250,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::too_many_lines, reason = "a table")]
     fn each_verdict_has_its_evidence() {
         use PositionEvidence::{Moved, Still, Unknown};
         let rows: Vec<(&str, Evidence, Verdict)> = vec![

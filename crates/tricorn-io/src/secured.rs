@@ -7,6 +7,8 @@
 //! * Bytes count as sent when the socket has their records. A sender presents again what was not taken, as it does with a plain
 //!   socket, and is told how much of it is gone by now. So what a session owes keeps the outbox from being empty, and is never
 //!   more than [`AHEAD`](crate::tls::AHEAD) bytes.
+#![allow(clippy::disallowed_methods, reason = "the side of the door that speaks TLS")]
+
 use crate::scoreboard::{Scoreboard, Share, Word};
 use crate::sys::fds::{retry, send};
 use crate::tls::{AHEAD, Facts, Failure, Link, Opened, RECORD, Reason, Scratch, Source};

@@ -6,6 +6,8 @@
 //!
 //! Who sends is decided above this: a client's stream belongs to an output, whose lock puts the bytes in order
 //! (`exchange/output.rs`).
+#![allow(clippy::disallowed_methods, reason = "the door of clients")]
+
 use crate::secured::{HandshakeOutcome, Secured, Sessions};
 use crate::sys::fds::{self, retry, send, unacknowledged};
 use crate::sys::poll::ready;

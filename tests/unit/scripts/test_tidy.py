@@ -25,18 +25,3 @@ def test_a_type_of_more_than_fifteen_fields_is_named() -> None:
     found = "crates/a/src/a.rs:2: Wide has 16 fields; a type has up to 15"
     assert list(tidy.check("crates/a/src/a.rs", text, set())) == [found]
     assert list(tidy.check("crates/a/src/a.rs", text, {"crates/a/src/a.rs#Wide"})) == []
-
-
-def test_a_rust_function_of_more_than_seventy_lines_is_named() -> None:
-    text = "fn short() {}\nfn long() {\n" + "    a();\n" * 69 + "}\n"
-    assert list(tidy.check("crates/a/src/a.rs", text, set())) == [
-        "crates/a/src/a.rs:2: long has 71 lines; a function fits in 70"
-    ]
-
-
-def test_bytes_of_clients_move_behind_the_doors_only() -> None:
-    text = "// sendfile\nfn a() { writev(b) }\n"
-    assert list(tidy.check("crates/tricorn-io/src/stream.rs", text, set())) == []
-    assert list(tidy.check("crates/tricorn-io/src/reactor/a.rs", text, set())) == [
-        "crates/tricorn-io/src/reactor/a.rs:2: writev; bytes of clients move in stream.rs only"
-    ]

@@ -4,6 +4,7 @@ use crate::harness;
 use harness::*;
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "one account")]
 fn counters_and_histograms_add_up() {
     let server = Server::start(tricorn_io::Config { threads: 2, ..config() }, |engine, exchange| {
         let status: &[u8] = match path(exchange).as_str() {

@@ -5,6 +5,7 @@ use tricorn_proto::http2::frame::Kind;
 use tricorn_proto::http2::{PREFACE, Scope, Settings, Violation};
 
 /// Bytes after the exchange of settings, and what they break.
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn cases() -> Vec<(Vec<u8>, Violation)> {
     use Violation::*;
     let open = headers(1, &POST, false);
