@@ -275,7 +275,7 @@ def test_only_a_quarter_of_the_workers_is_replaced_at_once_for_their_memory() ->
 
 def test_a_drain_delay_serves_on_while_readiness_says_no() -> None:
     admin = free_port()
-    config = f"drain_delay = 4\nadmin_bind = '127.0.0.1:{admin}'\n"
+    config = f"drain_delay = 4\ndrain_quiet = 0\nadmin_bind = '127.0.0.1:{admin}'\n"
     with Site(config, app="gallery:application") as server:
         with Wire(("127.0.0.1", admin)) as probe:
             assert probe.get("/readyz").status == 200
