@@ -171,7 +171,7 @@ def test_an_event_loop_is_busy_while_a_call_blocks_it() -> None:
 
 def test_what_is_turned_away_is_demand() -> None:
     server, admin = site("worker_class = 'gthread'\nthreads = 2\nqueue_limit = 1\n")
-    with server, Load(server.address, "/", clients=8, pause=0.02, check=lambda reply: reply.status in (200, 503)):
+    with server, Load(server.address, "/", clients=16, pause=0.02, check=lambda reply: reply.status in (200, 503)):
 
         def is_asked_too_much() -> bool:
             told = report(admin)
