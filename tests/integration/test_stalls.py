@@ -17,6 +17,8 @@ from tests.integration.test_loop_time import APPLICATIONS, NAMES
 
 SECONDS = 0.4
 HOLDS = APPLICATIONS.replace("C.usleep(20_000)", f"C.usleep({SECONDS * 1e6:.0f})")
+HOLDS_LONG = APPLICATIONS.replace("C.usleep(20_000)", "C.usleep(2_000_000)")
+"""For a stall that comes only once: on a busy machine the monitor may look a second late."""
 REPORT = re.compile(r"\[WARNING\] The event loop of worker \(pid:(\d+)\) was blocked for ([\d.]+) s by one call\. (.*)")
 
 
@@ -98,7 +100,7 @@ DEVELOPED = [*((worker_class, "asyncio") for worker_class in NAMES), ("asgi", "u
 @pytest.mark.parametrize(("worker_class", "loop"), DEVELOPED)
 def test_with_reload_a_single_stall_that_delays_nothing_else_is_told(worker_class: str, loop: str) -> None:
     """Also that of the first request after a reload, which is what a developer asks for."""
-    with site(worker_class, "reload = True\n", loop=loop) as server:
+    with site(worker_class, "reload = True\n", loop=loop, code=HOLDS_LONG) as server:
         server.get("/blocks")
         (said,) = server.log.wait(REPORT.pattern)
         assert "Code: C.usleep(" in said[3], said
@@ -106,7 +108,7 @@ def test_with_reload_a_single_stall_that_delays_nothing_else_is_told(worker_clas
 
 
 def test_with_reload_imports_of_the_first_request_are_not_told() -> None:
-    code = HOLDS.replace("DOES = {", 'DOES = {"/imports": lambda: __import__("imported"), ')
+    code = HOLDS_LONG.replace("DOES = {", 'DOES = {"/imports": lambda: __import__("imported"), ')
     imported = "import ctypes\nctypes.CDLL(None).usleep(500_000)\n"
     with site("asgi", "reload = True\n", code=code) as server:
         server.write("imported.py", imported)
