@@ -36,7 +36,7 @@ impl Connections {
             Phase::Queued => {
                 let Wire::Http1(http1) = &conn.wire;
                 let id = http1.current(event.token);
-                return self.client_acted(id, half);
+                self.client_acted(id, half)
             }
             Phase::Busy(_) => self.busy_event(event).map(Outcome::Ready),
             Phase::Handshaking => self.handshake_event(event),
