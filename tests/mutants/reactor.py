@@ -21,12 +21,12 @@ REACTOR = (
         ("crates/tricorn-io lib a_message_brings",),
     ),
     Fault(
-        "a_long_file_of_a_loop",
-        "the last of a body that lies in a file is left to the sender",
-        "crates/tricorn-py/src/pieces.rs",
-        "if engine.hub_descriptors().is_none() {",
-        "if engine.hub_descriptors().is_some() {",
-        ("tests/conformance/asgi3/test_extensions.py -k long_file",),
+        "a_file_that_hangs",
+        "a job that hangs leaves its disk to others",
+        f"{SRC}/disk/pool.rs",
+        ".filter(|end| *end > now)",
+        ".filter(|_| true)",
+        (f"{SUITE} files_that_hang", f"{LIB} disk::pool"),
     ),
     Fault(
         "a_late_stack_is_awaited",

@@ -22,6 +22,7 @@
 
 mod active;
 mod config;
+mod disk;
 mod engine;
 mod exchange;
 mod monitor;
@@ -44,15 +45,16 @@ pub use active::{Active, Departure, Effects, Grace, Read};
 pub use config::{
     Allocate, BodyBuffer, Config, Door, Failpoint, MaxConcurrency, ProxyProtocol, QueueOrder, Received, TlsDoors,
 };
-pub use engine::buffering::Behind;
+pub use disk::{can_spool_to, spools_to_memory};
+pub use engine::buffering::{Behind, IsLast};
 pub use engine::taken::Taken;
 pub use engine::{Engine, Wake};
-pub use exchange::body::{Body, can_spool_to, spools_to_memory};
+pub use exchange::body::Body;
 pub use exchange::buffers::Request;
 pub use exchange::incoming::{Awaited, Incoming};
 pub use exchange::lane::Descriptor;
+pub use exchange::opening::Opening;
 pub use exchange::outbox::SharedBytes;
-pub use exchange::overflow::Overflow;
 pub use exchange::patience::Patience;
 pub use exchange::room::Room;
 pub use exchange::timers::{Due, Timer};
@@ -73,7 +75,7 @@ pub use stream::Stream;
 pub use sys::channel::Channel;
 pub use sys::enlarge_signal_stack;
 pub use sys::fds::shared_words;
-pub use sys::files::{Opened, descriptor_limit, duplicate, open_file, stored_size};
+pub use sys::files::{Opened, descriptor_limit, duplicate, open_cached, stored_size};
 pub use sys::foreign_poll::{ReadyDescriptor, wait_at};
 pub use sys::fork::{exit_at_once, is_child};
 pub use sys::memory::trim_heap;

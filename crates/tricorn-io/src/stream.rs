@@ -239,7 +239,7 @@ fn copy_file(
 mod tests {
     use super::*;
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-    use std::io::{Read, Write};
+    use std::io::Read;
     use std::os::unix::net::UnixStream;
 
     #[test]
@@ -249,8 +249,9 @@ mod tests {
         let mut peer = UnixStream::from(peer);
         peer.set_nonblocking(false).expect("socket");
         let bytes: Vec<u8> = (0..1_000_000u32).map(|nr| (nr % 251) as u8).collect();
-        let mut file = crate::exchange::body::new_file(None).expect("disk");
-        file.write_all(&bytes).expect("disk");
+        let pool = crate::disk::Pool::new(None).expect("a pool");
+        let file = crate::disk::DiskFile::temporary(None, &pool).expect("disk");
+        file.write(&mut [IoSlice::new(&bytes)], 0).expect("disk");
         let (mut offset, mut got) = (3, Vec::new());
         let end = bytes.len() as u64 - 5;
         let mut is_full = false;

@@ -315,7 +315,7 @@ impl<M> WebSocket<M> {
         let mut patience = self.patience.take().unwrap_or_else(|| io.exchange.patience(config).without_end());
         io.engine.await_room(io.exchange);
         match io.exchange.room_for_all(config, &mut patience) {
-            Room::Wanted(nanos) => {
+            Room::Wanted(nanos) | Room::Away(nanos) => {
                 self.patience = Some(patience);
                 io.engine.set_timer(io.exchange, Timer::Room, clock::now().saturating_add(nanos));
                 if self.is_full(io.exchange) { Sent::OverMark } else { Sent::Accepted }

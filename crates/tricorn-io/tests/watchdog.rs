@@ -6,7 +6,7 @@ use harness::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tricorn_io::{Config, DRAIN, Sent};
+use tricorn_io::{Config, DRAIN, IsLast, Sent};
 use tricorn_proto::response::HeadInputs;
 
 fn with_gate(config: Config) -> (Server, Gate) {
@@ -422,7 +422,7 @@ fn a_limit_that_is_not_reached_changes_no_reply() {
                 let length = file.metadata().expect("a file").len();
                 let wall = exchange.wall.clone();
                 let inputs = HeadInputs { date: wall.date(), body_length: Some(length), ..HeadInputs::default() };
-                exchange.write_file(&inputs, file.into(), 0, length);
+                engine.write_file(exchange, &inputs, file.into(), (0, length), IsLast::Yes);
                 exchange.end();
             }
             _ => {

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use tricorn_io::{Engine, Exchange, Sent, SharedBytes};
+use tricorn_io::{Engine, Exchange, IsLast, Sent, SharedBytes};
 use tricorn_proto::response::{End, HeadInputs};
 
 /// From this size on a piece is sent without the GIL: copying it into the kernel takes longer than a switch.
@@ -62,44 +62,19 @@ impl<'a, 'py> Piece<'a, 'py> {
     }
 }
 
-/// Sends a part of a file by the kernel: an offset, and a length. `body_length` as for [`Piece::write`].
+/// Sends a part of a file by the kernel: an offset, and a length. `body_length` as for [`Piece::write`]. Neither the GIL is held
+/// meanwhile, nor is a disk waited for.
 pub fn write_file(
     py: Python<'_>,
-    engine: &Engine,
-    exchange: &mut Exchange,
+    (engine, exchange): (&Engine, &mut Exchange),
     file: OwnedFd,
     part: (u64, u64),
     body_length: Option<u64>,
-) -> Sent {
-    with_inputs(py, engine, exchange, body_length, |exchange, inputs| exchange.write_file(inputs, file, part.0, part.1))
-}
-
-/// The same for the last of a body. The thread of an event loop or a hub waits for no disk, and sends no long file itself.
-pub fn write_last_file(
-    py: Python<'_>,
-    engine: &Engine,
-    exchange: &mut Exchange,
-    file: OwnedFd,
-    part: (u64, u64),
-    body_length: Option<u64>,
-) -> Sent {
-    if engine.hub_descriptors().is_none() {
-        return write_file(py, engine, exchange, file, part, body_length);
-    }
-    with_inputs(py, engine, exchange, body_length, |exchange, inputs| exchange.leave_file(inputs, file, part.0, part.1))
-}
-
-/// Sends with what a head needs that may still be owed, and without the GIL.
-fn with_inputs(
-    py: Python<'_>,
-    engine: &Engine,
-    exchange: &mut Exchange,
-    body_length: Option<u64>,
-    send: impl FnOnce(&mut Exchange, &HeadInputs<'_>) -> Sent + Send,
+    is_last: IsLast,
 ) -> Sent {
     let (wall, load) = (exchange.wall.clone(), engine.told_load(exchange));
     let inputs = engine.head_inputs(&wall, load.as_deref(), body_length);
-    py.detach(|| send(exchange, &inputs))
+    py.detach(|| engine.write_file(exchange, &inputs, file, part, is_last))
 }
 
 /// An owner of the UTF-8 of a string.

@@ -277,10 +277,7 @@ pub fn scope_line(scope: &Bound<'_, PyDict>) -> String {
     format!("{method} {}", String::from_utf8_lossy(&path.unwrap_or_default()))
 }
 
-/// Objects of the gateway, dropped here because this thread holds the GIL; files, closed without it.
-pub fn drop_chores(py: Python<'_>, chores: Chores) {
+/// Objects of the gateway, dropped here because this thread holds the GIL.
+pub fn drop_chores(_py: Python<'_>, chores: Chores) {
     drop((chores.attachments, chores.spent));
-    if !chores.files.is_empty() {
-        py.detach(|| drop(chores.files));
-    }
 }

@@ -40,6 +40,18 @@ const MADE: u64 = 1 << 20;
 /// Bytes of a file that a thread with other things to do copies, if the page cache has them.
 const SMALL: u64 = 64 << 10;
 
+/// The same as [`open_file`] for a thread with other things to do. `None`: only a disk knows, or the system cannot tell, or there is no such
+/// file. `RESOLVE_CACHED` (openat2(2)) is the kernel's own test for io_uring before it hands an open to a thread.
+pub fn open_cached(path: &Path) -> Option<Opened> {
+    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
+    let resolve = rustix::fs::ResolveFlags::CACHED;
+    let fd = rustix::fs::openat2(rustix::fs::CWD, path, flags, rustix::fs::Mode::empty(), resolve).ok()?;
+    let stat = rustix::fs::fstat(&fd).ok()?;
+    // One without blocks is made as it is read.
+    let is_stored = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file() && stat.st_blocks > 0;
+    is_stored.then_some(Opened::Stored(fd, stat.st_size as u64))
+}
+
 /// Opens a regular file that is to be sent. Anything else is refused, and a FIFO's writer is not waited for.
 pub fn open_file(path: &Path) -> std::io::Result<Opened> {
     let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
@@ -77,6 +89,18 @@ mod tests {
     fn a_file_that_is_made_as_it_is_read_is_read() {
         let Ok(Opened::Made(bytes)) = open_file(Path::new("/proc/self/status")) else { panic!("a stored file") };
         assert!(bytes.starts_with(b"Name:"));
+    }
+
+    #[test]
+    fn a_file_whose_path_was_walked_is_opened_without_a_disk() {
+        let path = std::env::temp_dir().join(format!("tricorn-cached-{}", std::process::id()));
+        std::fs::write(&path, b"0123456789").expect("a file");
+        let opened = open_cached(&path);
+        // Where the system has no openat2(2), or knows no RESOLVE_CACHED, nothing is.
+        assert!(matches!(opened, None | Some(Opened::Stored(_, 10))), "{opened:?}");
+        std::fs::remove_file(&path).expect("a file");
+        assert!(open_cached(&path).is_none() && open_cached(Path::new("/")).is_none());
+        assert!(open_cached(Path::new("/proc/self/status")).is_none(), "to read it is to make it");
     }
 
     #[test]

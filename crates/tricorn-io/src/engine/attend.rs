@@ -30,10 +30,10 @@ impl Engine {
         let config = self.config();
         let left = patience.get_or_insert_with(|| exchange.patience(config));
         self.await_room(exchange);
-        let room = exchange.room(config, left);
+        let room = exchange.room(config, left).or_away(&mut exchange.lane, &self.shared.responses.disks);
         self.tell_of_rest(exchange);
         match room {
-            Room::Wanted(nanos) => {
+            Room::Wanted(nanos) | Room::Away(nanos) => {
                 self.set_timer(exchange, Timer::Room, clock::now().saturating_add(nanos));
                 None
             }

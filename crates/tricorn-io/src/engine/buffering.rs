@@ -13,15 +13,17 @@
 use super::Engine;
 use super::shared::Shared;
 use crate::clock;
-use crate::config::TELL;
 use crate::exchange::lane::Descriptor;
-use crate::exchange::overflow::{Store, Unstored};
+use crate::exchange::opening::Opening;
+use crate::exchange::overflow::{Full, Store};
 use crate::exchange::patience::Patience;
 use crate::exchange::room::Room;
 use crate::exchange::{Exchange, Sent};
 use crate::sys::poll::ready;
 use rustix::event::PollFlags;
-use std::sync::atomic::Ordering;
+use rustix::fd::OwnedFd;
+use std::path::PathBuf;
+use tricorn_proto::response::HeadInputs;
 
 /// How long a client may take before a file is made for it: one that reads makes room in less.
 const MOMENT: u64 = 5 * clock::MILLI;
@@ -31,6 +33,8 @@ const MOMENT: u64 = 5 * clock::MILLI;
 pub struct Behind {
     patience: Patience,
     since: u64,
+    /// Bytes were given to the disk.
+    stores: bool,
     /// No file takes more: only the client can make room.
     full: bool,
 }
@@ -40,33 +44,39 @@ impl Engine {
     pub fn fall_behind(&self, exchange: &mut Exchange) -> Behind {
         let fresh = exchange.patience(self.config());
         let patience = exchange.lane.patience_since_file().unwrap_or(fresh);
-        Behind { patience, since: clock::now(), full: false }
+        Behind { patience, since: clock::now(), stores: false, full: false }
     }
 
-    /// Sends what the socket takes, and puts the rest on disk if the client does not take enough for a moment. Without the GIL.
+    /// Sends what the socket takes, and has the rest put on disk if the client does not take enough for a moment. Without the GIL; it
+    /// waits for no disk, so that a hub's thread may call it.
     pub fn room(&self, exchange: &mut Exchange, behind: &mut Behind) -> Room {
-        let room = self.look_for_room(exchange, behind);
+        let room = self.look_for_room(exchange, behind).or_away(&mut exchange.lane, &self.shared.responses.disks);
         self.tell_of_rest(exchange);
         room
     }
 
     fn look_for_room(&self, exchange: &mut Exchange, behind: &mut Behind) -> Room {
         let room = exchange.room(self.config(), &mut behind.patience);
-        let Room::Wanted(nanos) = room else { return room };
+        let Room::Wanted(nanos) = room else {
+            if behind.stores && room == Room::Over(Sent::Accepted) {
+                exchange.lane.resume(behind.patience);
+            }
+            return room;
+        };
         exchange.lane.share(&self.shared.responses.held);
+        behind.full |= exchange.lane.take_store_failure();
         if !self.config().response_buffering || behind.full {
             return room;
         }
         let waited = clock::now().saturating_sub(behind.since);
-        if waited < MOMENT && exchange.lane.in_file() == 0 {
+        if waited < MOMENT && !exchange.lane.is_on_disk() {
             return Room::Wanted(nanos.min(MOMENT - waited));
         }
-        if !self.shared.store(exchange) {
-            behind.full = true;
-            return room;
+        match self.shared.store(exchange) {
+            Ok(begun) => behind.stores |= begun,
+            Err(Full) => behind.full = true,
         }
-        exchange.lane.resume(behind.patience);
-        Room::Over(Sent::Accepted)
+        Room::Wanted(nanos.min(MOMENT))
     }
 
     /// Blocks until there is room for the next piece, in memory, on disk or with the client. Without the GIL.
@@ -82,6 +92,11 @@ impl Engine {
                     let Descriptor::Own(socket) = exchange.lane.descriptor();
                     ready(socket, PollFlags::OUT, nanos);
                 }
+                Room::Away(nanos) => {
+                    if let Some(alarm) = exchange.lane.await_job() {
+                        ready(alarm.as_fd(), PollFlags::IN, nanos);
+                    }
+                }
                 Room::Over(sent) => break sent,
             }
         };
@@ -95,42 +110,52 @@ impl Engine {
         let shared = &*self.shared;
         let total = shared.responses.held.memory() + exchange.lane.in_memory() as u64;
         if shared.config.response_buffering && total > shared.config.response_buffer_total as u64 {
-            shared.store(exchange);
+            // Without room on disk it stays where it is.
+            let _ = shared.store(exchange);
         }
         exchange.lane.share(&shared.responses.held);
     }
+
+    /// Has a file opened that is to be sent. The exchange, if it is attended, is told by [`crate::Readiness`]`::writable` when that is done.
+    pub fn open_file(&self, exchange: &Exchange, path: PathBuf) -> Opening {
+        Opening::begin(&self.shared.responses.disks, exchange.lane.id().connection(), path)
+    }
+
+    /// Sends a part of a file by the kernel: an offset, and a length. The caller waits for no disk. `is_last`: the reply ends with it, so
+    /// that the reactor sees to what waits; else the monitor does.
+    pub fn write_file(
+        &self,
+        exchange: &mut Exchange,
+        inputs: &HeadInputs<'_>,
+        file: OwnedFd,
+        part: (u64, u64),
+        is_last: IsLast,
+    ) -> Sent {
+        let sent = exchange.write_file(&self.shared.responses.disks, inputs, file, part.0, part.1);
+        if is_last == IsLast::No {
+            exchange.lane.leave_rest();
+            self.tell_of_rest(exchange);
+        }
+        sent
+    }
+}
+
+/// Whether a reply ends with a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IsLast {
+    Yes,
+    No,
 }
 
 impl Shared {
-    /// Puts on disk what waits in memory, but for the first of it. Whether there was room.
-    fn store(&self, exchange: &mut Exchange) -> bool {
+    /// Has what waits in memory put on disk, but for the first of it. Whether there is anything to be put there.
+    fn store(&self, exchange: &mut Exchange) -> Result<bool, Full> {
         let store = Store {
-            held: &self.responses.held,
-            directory: self.config.upload_dir.as_deref(),
+            token: exchange.lane.id().connection(),
+            directory: self.config.upload_dir.clone(),
             each: self.config.response_disk_size,
             total: self.config.response_disk_total,
         };
-        let outcome = exchange.lane.store(&store);
-        if let Err(Unstored::Failed(error)) = &outcome {
-            self.tell_of_disk(error);
-        }
-        outcome.is_ok()
-    }
-
-    #[cold]
-    fn tell_of_disk(&self, error: &std::io::Error) {
-        let (now, told) = (clock::now(), &self.responses.told);
-        let before = told.load(Ordering::Relaxed);
-        let is_due = before == 0 || now.saturating_sub(before) >= TELL;
-        if !is_due || told.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).is_err() {
-            return;
-        }
-        let text = || {
-            format!(
-                "Cannot buffer a response on disk: {error}; the application waits for the client. Free disk space, \
-                 or set tmp_upload_dir."
-            )
-        };
-        self.baton.take().reactor.notice(true, text);
+        exchange.lane.store(&self.responses.disks, &self.responses.held, &store)
     }
 }

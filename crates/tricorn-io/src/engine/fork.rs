@@ -18,6 +18,7 @@
 use super::Engine;
 use super::baton::BatonGuard;
 use super::shared::Shared;
+use crate::exchange::output::DiskLocks;
 use crate::sys;
 use crate::waiting::streams::StreamLocks;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -34,8 +35,9 @@ struct Guarded {
     dead: OwnedFd,
 }
 
-/// The monitor sends what streams have left under the first locks, and does everything else under the last.
-type Locks = (StreamLocks<'static>, BatonGuard<'static>);
+/// The monitor sends what streams have left under the first locks, and does everything else under the second. Jobs at disks note under
+/// the last where they send.
+type Locks = (StreamLocks<'static>, BatonGuard<'static>, DiskLocks<'static>);
 
 thread_local! {
     static HELD: RefCell<Option<Locks>> = const { RefCell::new(None) };
@@ -54,8 +56,8 @@ impl Engine {
 
 extern "C" fn prepare() {
     let Some(Guarded { shared, .. }) = GUARDED.get() else { return };
-    let locks = (shared.waiting.streams.hold_still(), shared.baton.take_for_fork());
-    HELD.set(Some(locks));
+    let (streams, core) = (shared.waiting.streams.hold_still(), shared.baton.take_for_fork());
+    HELD.set(Some((streams, core, shared.responses.disks.hold_still())));
 }
 
 extern "C" fn parent() {
@@ -64,10 +66,11 @@ extern "C" fn parent() {
 
 extern "C" fn child() {
     sys::fork::become_child();
-    let (Some(Guarded { shared, dead }), Some((_streams, core))) = (GUARDED.get(), HELD.take()) else { return };
+    let (Some(Guarded { shared, dead }), Some((_streams, core, disks))) = (GUARDED.get(), HELD.take()) else { return };
     let replace = |fd: RawFd| sys::fork::replace(fd, dead.as_fd());
     shared.own_descriptors(replace);
     core.reactor.own_descriptors(replace);
+    disks.descriptors().for_each(replace);
     // The locks are let go of here, by the thread that took them.
 }
 
@@ -76,6 +79,7 @@ impl Shared {
         let alarms = [
             self.waiting.kick.as_fd(),
             self.waiting.alarm.as_fd(),
+            self.responses.disks.pool().news(),
             self.waiting.sampling.alarm().as_fd(),
             self.waiting.signals.reader(),
             self.waiting.signals.writer(),

@@ -20,14 +20,16 @@ pub mod taken;
 
 use crate::clock::{self, WallText};
 use crate::config::{Config, Failpoint, MaxConcurrency};
+use crate::disk::Pool;
 use crate::exchange::lost::{Leases, Lost};
 use crate::exchange::outbox::SharedBytes;
+use crate::exchange::output::Disks;
 use crate::exchange::responses::Responses;
 use crate::exchange::{Exchange, Sent};
 use crate::logs::Logs;
 use crate::one_queue::company::Company;
 use crate::one_queue::siblings::Siblings;
-use crate::reactor::{Chores, Listener, Protocol, Reactor, Runner, SlotReadiness, Surroundings, WAKE};
+use crate::reactor::{Chores, DISK_NEWS, Listener, Protocol, Reactor, Runner, SlotReadiness, Surroundings, WAKE};
 use crate::scoreboard::group::GroupWord;
 use crate::scoreboard::{Phase, Scoreboard, Word};
 use crate::sys::fork::is_child;
@@ -90,7 +92,11 @@ impl Engine {
         let waiting = Waiting::new(config.clone(), board, poller.clone())?;
         poller.add_wake(waiting.kick.as_fd(), WAKE)?;
         board.begin(config.threads);
-        let responses = Responses::new(board);
+        let stalls = config.upload_dir.clone().filter(|_| config.fault == Some(Failpoint::StallDisk));
+        let (disks, returned) = Disks::new(Pool::new(stalls)?);
+        let disks = Arc::new(disks);
+        poller.add_edge(disks.pool().news(), DISK_NEWS)?;
+        let responses = Responses::new(board, disks.clone());
         let lost = Arc::new(Lost::new(waiting.alarm.clone()));
         let reactor = Reactor::new(Surroundings {
             config: config.clone(),
@@ -102,6 +108,8 @@ impl Engine {
             sleeper: waiting.sleeper.clone(),
             callers: waiting.callers(),
             load: responses.load.clone(),
+            disks,
+            returned,
         });
         let ids = config.request_id.then(|| request_id::Maker::new(random_seed()));
         let shared = Shared {

@@ -1,10 +1,8 @@
 //! A request body that has been read: nothing, bytes in memory, or an unlinked temporary file.
 use crate::config::BodyBuffer;
-use rustix::fs::{Mode, OFlags};
+use crate::disk::DiskFile;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
 
 #[derive(Default)]
 pub enum Body {
@@ -62,7 +60,7 @@ impl Body {
 ///   Unmade ──lend──▶ Lent ──give_back──▶ Here ──lend──▶ Lent …
 /// ```
 ///
-/// Only the spooler's thread writes (`spooler.rs`). It has the file while it writes; bytes that come meanwhile stay in the
+/// Only jobs of the pool write (`spooler.rs`), one after another. A job has the file while it writes; bytes that come meanwhile stay in the
 /// socket, so that TCP flow control stops the client.
 #[derive(Debug, Default)]
 pub struct Spool {
@@ -82,7 +80,7 @@ enum Place {
     /// The writer makes the file with the first piece.
     #[default]
     Unmade,
-    Here(File),
+    Here(DiskFile),
     Lent,
 }
 
@@ -119,7 +117,7 @@ impl Spool {
     }
 
     /// A file that another process has written `len` bytes to.
-    pub fn adopt(file: File, len: u64) -> Spool {
+    pub fn adopt(file: DiskFile, len: u64) -> Spool {
         Spool { place: Place::Here(file), len, ..Spool::default() }
     }
 
@@ -132,7 +130,7 @@ impl Spool {
     }
 
     /// The file, unless the writer has it.
-    pub fn file(&self) -> Option<&File> {
+    pub fn file(&self) -> Option<&DiskFile> {
         match &self.place {
             Place::Here(file) => Some(file),
             Place::Unmade | Place::Lent => None,
@@ -176,7 +174,7 @@ impl Spool {
     }
 
     /// Gives the writer the file, if it is made, and the pending bytes.
-    pub fn lend(&mut self, now: u64) -> (Option<File>, Pending) {
+    pub fn lend(&mut self, now: u64) -> (Option<DiskFile>, Pending) {
         self.wait(now);
         let file = match std::mem::replace(&mut self.place, Place::Lent) {
             Place::Here(file) => Some(file),
@@ -185,7 +183,7 @@ impl Spool {
         (file, std::mem::take(&mut self.pending))
     }
 
-    pub fn give_back(&mut self, file: File) {
+    pub fn give_back(&mut self, file: DiskFile) {
         self.place = Place::Here(file);
     }
 
@@ -213,18 +211,11 @@ impl Spool {
         (self.waits_since > 0).then_some(self.waits_since)
     }
 
-    /// Gives the file up, to be closed.
-    pub fn abandon(self) -> Option<File> {
-        match self.place {
-            Place::Here(file) => Some(file),
-            Place::Unmade | Place::Lent => None,
-        }
-    }
-
     /// Gives the file up for reading from its first byte.
     pub fn into_file(self) -> io::Result<File> {
         match self.place {
-            Place::Here(mut file) => {
+            Place::Here(file) => {
+                let mut file = File::from(file.into_fd()?);
                 file.seek(SeekFrom::Start(0))?;
                 Ok(file)
             }
@@ -244,72 +235,27 @@ impl Spool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoMemory;
 
-/// Makes a file for a body, in this directory or the system's for temporary files.
-pub fn new_file(directory: Option<&Path>) -> io::Result<File> {
-    match directory {
-        Some(directory) => nameless(directory),
-        None => nameless(&std::env::temp_dir()),
-    }
-}
-
-/// Whether bodies can be kept in this directory: makes a file there, which is gone at once.
-pub fn can_spool_to(directory: &Path) -> io::Result<()> {
-    nameless(directory).map(drop)
-}
-
-/// The directory in which bodies are kept, if what is kept there takes memory and not disk (tmpfs(5)).
-pub fn spools_to_memory(directory: Option<&Path>) -> Option<PathBuf> {
-    const TMPFS: u64 = 0x0102_1994;
-    const RAMFS: u64 = 0x8584_58f6;
-    let directory = directory.map_or_else(std::env::temp_dir, Path::to_owned);
-    let kind = rustix::fs::statfs(&directory).ok()?.f_type as u64 & 0xffff_ffff;
-    matches!(kind, TMPFS | RAMFS).then_some(directory)
-}
-
-/// O_TMPFILE where the file system has it, else a file unlinked as soon as it is open.
-pub(crate) fn nameless(directory: &Path) -> io::Result<File> {
-    let mode = Mode::RUSR | Mode::WUSR;
-    match rustix::fs::open(directory, OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, mode) {
-        Ok(fd) => Ok(File::from(fd)),
-        Err(_) => unlinked(directory),
-    }
-}
-
-fn unlinked(directory: &Path) -> io::Result<File> {
-    for attempt in 0..16u32 {
-        let path = directory.join(format!("tricorn-{}-{}-{attempt}", std::process::id(), crate::clock::now()));
-        match std::fs::OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path) {
-            Ok(file) => {
-                std::fs::remove_file(&path)?;
-                return Ok(file);
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Err(io::Error::new(io::ErrorKind::AlreadyExists, "no free name for a temporary file"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
+    use crate::disk::Pool;
+    use std::io::IoSlice;
 
     #[test]
     fn what_is_spooled_comes_back() {
         let mut spool = Spool::begin(Pending::Owned(b"one ".to_vec()));
         let (file, first) = spool.lend(1);
         assert!(file.is_none() && spool.is_unwritten() && spool.file().is_none());
-        let mut file = new_file(None).expect("temporary directory");
-        file.write_all(first.as_ref()).expect("disk");
+        let file = DiskFile::temporary(None, &Pool::new(None).expect("a pool")).expect("temporary directory");
+        file.write(&mut [IoSlice::new(first.as_ref())], 0).expect("disk");
         spool.give_back(file);
         assert!(!spool.is_unwritten());
         spool.gather(3, Vec::new).expect("memory").extend_from_slice(b"two");
         spool.added(3);
         assert_eq!((spool.len(), spool.pending(), spool.is_unwritten()), (7, 3, true));
         let (file, second) = spool.lend(1);
-        let mut file = file.expect("the file of the first piece");
-        file.write_all(second.as_ref()).expect("disk");
+        let file = file.expect("the file of the first piece");
+        file.write(&mut [IoSlice::new(second.as_ref())], 4).expect("disk");
         spool.give_back(file);
         assert_eq!(spool.read_all().expect("disk"), b"one two");
     }
@@ -328,21 +274,5 @@ mod tests {
     #[test]
     fn a_body_that_is_not_on_disk_cannot_be_read_from_there() {
         assert!(Spool::begin(Pending::Owned(b"x".to_vec())).into_file().is_err());
-    }
-
-    #[test]
-    fn a_directory_that_cannot_take_a_body_says_why() {
-        let missing = Path::new("/nonexistent/uploads");
-        assert_eq!(new_file(Some(missing)).expect_err("no such directory").kind(), io::ErrorKind::NotFound);
-    }
-
-    #[test]
-    fn a_file_without_o_tmpfile_has_no_name_either() {
-        let directory = std::env::temp_dir().join(format!("tricorn-body-test-{}", std::process::id()));
-        std::fs::create_dir_all(&directory).expect("directory");
-        let mut file = unlinked(&directory).expect("file");
-        file.write_all(b"x").expect("disk");
-        assert_eq!(std::fs::read_dir(&directory).expect("directory").count(), 0);
-        std::fs::remove_dir(&directory).expect("directory");
     }
 }

@@ -1,5 +1,5 @@
 //! Shares of a request in what is bounded for all requests. They are given back with it.
-use rustix::fd::OwnedFd;
+use crate::disk::DiskFile;
 
 #[derive(Debug, Default)]
 pub struct Counted {
@@ -12,5 +12,5 @@ pub struct Counted {
     /// The body is in a file, which was counted as a descriptor.
     pub has_file: bool,
     /// While the application has a body on disk: the same file, so that it is not closed for good where a thread waits for it.
-    pub kept: Option<OwnedFd>,
+    pub kept: Option<DiskFile>,
 }

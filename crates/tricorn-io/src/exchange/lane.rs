@@ -11,12 +11,14 @@ use super::id::RequestId;
 use super::link::{Link, Loss};
 use super::lost::{Lease, Lost};
 use super::outbox::{Outbox, SharedBytes};
-use super::output::{FULL, Output, Piece, Progress, Watched, When};
-use super::overflow::{Held, Overflow, Store, Unstored};
+use super::output::{Disks, FULL, Lent, Output, Piece, Progress, Watched, When};
+use super::overflow::{Full, Held, Store};
 use super::patience::Patience;
 use super::turn::Asked;
 use crate::clock;
+use crate::disk::DiskFile;
 use crate::stream::Stream;
+use crate::sys::wake::Alarm;
 use crate::tls::Facts;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io;
@@ -50,8 +52,6 @@ pub struct Lane {
     last_piece: u64,
     /// How the client takes what was put on disk.
     behind: Option<Patience>,
-    /// Something was put there.
-    has_stored: bool,
     wait: Wait,
     /// The monitor is to be told that bytes wait.
     is_news: bool,
@@ -98,7 +98,6 @@ impl Lane {
             mark,
             last_piece: 0,
             behind: None,
-            has_stored: false,
             wait: Wait::Nothing { may_hold: false },
             is_news: false,
             has_limit: false,
@@ -137,7 +136,7 @@ impl Lane {
 
     /// For the monitor.
     pub(crate) fn watched(&self) -> Watched {
-        self.output.watched()
+        self.output.watched(self.id().connection())
     }
 
     /// The client's session, if it speaks TLS with this server.
@@ -238,16 +237,15 @@ impl Lane {
         self.give(Piece::Bytes { head: out, body: piece, tail: after, keep }, when)
     }
 
-    /// Sends `count` bytes of a file from `offset`, between other bytes.
-    pub(crate) fn send_file(&mut self, out: &[u8], file: (OwnedFd, u64, u64), after: &[u8]) -> Sent {
+    /// Queues bytes of a file (from an offset, so many) between others, which are sent as far as they come before it. The file is sent by
+    /// jobs: when the exchange is given back, or after [`Lane::leave_rest`], or while it waits for its client.
+    pub(crate) fn send_file(&mut self, out: &[u8], file: (Arc<DiskFile>, u64, u64), after: &[u8]) -> Sent {
         self.give::<fn() -> SharedBytes>(Piece::File { head: out, file, tail: after }, When::Now)
     }
 
-    /// The same for the last of a body, of which only what lies in memory is sent: the disk is not waited for, nor does a
-    /// client that reads as fast as we send keep the thread.
-    pub(crate) fn leave_file(&mut self, out: &[u8], file: (OwnedFd, u64, u64), after: &[u8]) -> Sent {
-        self.output.leave_files();
-        self.send_file(out, file, after)
+    /// Leaves what waits to the monitor, and the application goes on.
+    pub(crate) fn leave_rest(&mut self) {
+        self.is_news |= self.output.leave();
     }
 
     #[inline]
@@ -426,11 +424,6 @@ impl Lane {
         self.output.in_memory()
     }
 
-    /// Bytes that wait on disk.
-    pub(crate) fn in_file(&self) -> u64 {
-        self.output.in_file()
-    }
-
     /// Bytes sent that had to wait.
     pub(crate) fn queued_sent(&self) -> u64 {
         self.output.queued_sent()
@@ -449,25 +442,39 @@ impl Lane {
     /// The client is over the mark. One that has taken too little since its file was begun has not won time by each piece
     /// that was put there.
     pub(crate) fn patience_since_file(&mut self) -> Option<Patience> {
-        self.behind.take().filter(|_| self.output.in_file() > 0)
+        self.behind.take().filter(|_| self.output.is_on_disk())
     }
 
-    /// Puts on disk what waits in memory, its first bytes excepted.
-    pub(crate) fn store(&mut self, store: &Store<'_>) -> Result<(), Unstored> {
-        self.has_stored = true;
-        self.output.store(store, self.low())
+    /// Has what waits in memory put on disk, its first bytes excepted. Whether there is anything to be put there.
+    pub(crate) fn store(&mut self, disks: &Arc<Disks>, held: &Held, store: &Store) -> Result<bool, Full> {
+        self.output.store(disks, held, store, self.mark / 4)
+    }
+
+    /// Whether that has failed, which is told once.
+    pub(crate) fn take_store_failure(&mut self) -> bool {
+        self.output.take_store_failure()
+    }
+
+    /// Some of what waits was put on disk, or is on its way there.
+    pub(crate) fn is_on_disk(&self) -> bool {
+        self.output.is_on_disk()
+    }
+
+    /// Has what waits in a file sent, if that is next.
+    pub(crate) fn lend(&mut self, disks: &Arc<Disks>) -> Lent {
+        let token = self.id().connection();
+        self.output.lend(disks, token)
+    }
+
+    /// Readable once the job is back that is at what is sent next. `None`: there is none.
+    pub(crate) fn await_job(&mut self) -> Option<Arc<Alarm>> {
+        self.output.await_job()
     }
 
     /// The application goes on, since what was too much is on disk.
     pub(crate) fn resume(&mut self, patience: Patience) {
         self.behind = Some(patience);
-        self.is_news |= self.output.leave();
-    }
-
-    /// The file of a response whose client has caught up. To be dropped without the GIL: closing a long file takes its time.
-    #[inline]
-    pub(crate) fn take_idle_file(&mut self) -> Option<Box<Overflow>> {
-        if self.has_stored { self.output.take_idle_file() } else { None }
+        self.leave_rest();
     }
 }
 

@@ -12,6 +12,7 @@ pub mod incoming;
 pub mod lane;
 pub mod link;
 pub mod lost;
+pub mod opening;
 pub mod outbox;
 pub mod output;
 pub mod overflow;
@@ -27,7 +28,9 @@ pub mod times;
 pub mod turn;
 
 use crate::clock::{self, WallText};
+use crate::disk::DiskFile;
 use crate::sys::files;
+use crate::sys::wake::Alarm;
 use crate::tls::Facts;
 use body::Body;
 use body_reader::BodyReader;
@@ -36,8 +39,7 @@ use id::RequestId;
 use lane::Lane;
 use link::Loss;
 use outbox::SharedBytes;
-use output::Output;
-use overflow::Overflow;
+use output::{Disks, Output};
 use responder::Responder;
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
@@ -341,20 +343,16 @@ impl Exchange {
         self.lane.set_last();
     }
 
-    /// Sends `length` bytes of a file from `offset` as one piece of the body.
-    pub fn write_file(&mut self, inputs: &HeadInputs<'_>, file: OwnedFd, offset: u64, length: u64) -> Sent {
-        let request = &mut *self.request;
-        request.out.clear();
-        if !request.reply.head_sent() {
-            encoding::head(&mut request.reply, &mut request.out, inputs);
-        }
-        let (count, after) = encoding::piece(&mut request.reply, &mut request.out, length);
-        self.lane.send_file(&request.out, (file, offset, count), after)
-    }
-
-    /// The same for the last piece, by a thread that has other requests to look after: a small part that the page cache has
-    /// is sent as bytes, the rest by the sender.
-    pub fn leave_file(&mut self, inputs: &HeadInputs<'_>, file: OwnedFd, offset: u64, length: u64) -> Sent {
+    /// Sends `length` bytes of a file from `offset` as one piece of the body: a small part that the page cache has as bytes, and the rest
+    /// by a job ([`Lane::send_file`]). The calling thread waits for no disk.
+    pub(crate) fn write_file(
+        &mut self,
+        disks: &Disks,
+        inputs: &HeadInputs<'_>,
+        file: OwnedFd,
+        offset: u64,
+        length: u64,
+    ) -> Sent {
         let request = &mut *self.request;
         request.out.clear();
         if !request.reply.head_sent() {
@@ -367,7 +365,10 @@ impl Exchange {
                 let keep = || Box::new(bytes.clone()) as SharedBytes;
                 lane.send(&mut request.out, &bytes, after, keep)
             }
-            None => lane.leave_file(&request.out, (file, offset, count), after),
+            None => {
+                let file = Arc::new(DiskFile::new(file, disks.pool()));
+                lane.send_file(&request.out, (file, offset, count), after)
+            }
         }
     }
 
@@ -392,16 +393,15 @@ impl Exchange {
         self.lane.send(&mut self.request.out, b"", b"", || Box::new(Vec::new()))
     }
 
+    /// Readable once the job is back that is at what is sent next ([`Room::Away`](room::Room::Away)). `None`: there is none.
+    pub fn await_job(&mut self) -> Option<Arc<Alarm>> {
+        self.lane.await_job()
+    }
+
     /// The client has not taken all of a reply that is complete; it was not held back for others either.
     #[inline]
     pub fn has_rest(&self) -> bool {
         self.lane.has_rest()
-    }
-
-    /// The file of a response whose client has caught up. To be dropped without the GIL: closing a long file takes its time.
-    #[inline]
-    pub fn take_idle_file(&mut self) -> Option<Box<Overflow>> {
-        self.lane.take_idle_file()
     }
 
     /// Owners of bytes that are sent or on disk, to be dropped by a thread that holds the GIL.

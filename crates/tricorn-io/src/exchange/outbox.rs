@@ -1,21 +1,26 @@
-//! What could not be sent at once: segments that keep their owner's bytes, sent as the client takes them.
-use super::overflow::{Held, Overflow, Store, Unstored};
+//! Bytes that could not be sent at once: segments that keep their owner's bytes, sent as the client takes them.
+//!
+//! An outbox sends what lies in memory. What lies in a file, and what is being written to one, is for jobs (`output/files.rs`): they
+//! work without the lock of the output, and [`Outbox::flush`] ends where they begin.
+use super::overflow::{Full, Held, Overflow, Store};
 pub use super::segments::SharedBytes;
 use super::segments::{Segment, Segments};
+use crate::disk::{DiskFile, Reserved};
 use crate::scoreboard::Share;
 use crate::stream::Stream;
-use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{self, Errno};
 use std::io::IoSlice;
 use std::sync::Arc;
 
-/// What became of an attempt to send.
+/// The outcome of an attempt to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flush {
     /// Everything is with the kernel.
     Empty,
     /// The kernel takes no more for now.
     Blocked,
+    /// The next bytes are in a file, or on their way to one.
+    Disk,
     /// The peer is gone.
     Gone,
     /// A file to be sent ended early, or cannot be read: the response cannot be completed.
@@ -29,12 +34,21 @@ pub struct Outbox {
     /// Bytes waiting, those of files not counted (they are not in memory).
     in_memory: usize,
     sent: u64,
-    /// Holds the bytes of the `Stored` segments, in their order.
+    /// Made when the first bytes go to disk.
     overflow: Option<Box<Overflow>>,
     /// Counts `in_memory`, once the outbox has one.
     share: Option<Share>,
-    /// A file is where `flush` ends: the sender has the rest.
-    leaves_files: bool,
+}
+
+/// Bytes on their way to the disk.
+pub(super) struct Storing {
+    pub segments: Vec<Segment>,
+    /// The file, if it is made.
+    pub file: Option<Arc<DiskFile>>,
+    /// Where they belong.
+    pub at: u64,
+    /// Counts what the file takes.
+    pub reserved: Arc<Reserved>,
 }
 
 impl std::fmt::Debug for Outbox {
@@ -53,7 +67,7 @@ impl Outbox {
 
     /// Whether a descriptor is held for what waits.
     pub fn has_file(&self) -> bool {
-        self.overflow.is_some() || self.segments.iter().any(|segment| matches!(segment, Segment::File { .. }))
+        self.segments.iter().any(|segment| matches!(segment, Segment::File { .. } | Segment::Storing { .. }))
     }
 
     /// Bytes waiting in memory.
@@ -61,9 +75,9 @@ impl Outbox {
         self.in_memory
     }
 
-    /// Bytes waiting in the outbox's own file.
-    pub fn in_file(&self) -> u64 {
-        self.overflow.as_ref().map_or(0, |overflow| overflow.waiting())
+    /// Some of what waits is in the outbox's own file, or on its way there.
+    pub fn is_on_disk(&self) -> bool {
+        self.overflow.is_some()
     }
 
     /// From now on what waits in memory is counted among what all responses hold.
@@ -71,62 +85,10 @@ impl Outbox {
         self.share.get_or_insert_with(|| held.share()).set(self.in_memory);
     }
 
-    /// Moves to the file what waits in memory behind the first `keep` bytes, and behind what the file holds already. On an
-    /// error everything stays where it is.
-    pub fn store(&mut self, store: &Store<'_>, keep: usize, spent: &mut Vec<SharedBytes>) -> Result<(), Unstored> {
-        let from = self.first_to_store(keep);
-        let mut slices: Vec<IoSlice<'_>> =
-            self.segments.iter().skip(from).filter_map(|segment| segment.bytes().map(IoSlice::new)).collect();
-        let count: usize = slices.iter().map(|slice| slice.len()).sum();
-        if count == 0 {
-            return Ok(());
-        }
-        let overflow = match &mut self.overflow {
-            Some(overflow) => overflow,
-            none => none.insert(Box::new(Overflow::new(store).map_err(Unstored::Failed)?)),
-        };
-        overflow.append(store, &mut slices, count as u64)?;
-        for segment in self.segments.take_from(from) {
-            if let Segment::Shared { bytes, .. } = segment {
-                spent.push(bytes);
-            }
-        }
-        self.in_memory -= count;
-        match self.segments.back_mut() {
-            Some(Segment::Stored { left }) => *left += count as u64,
-            _ => self.segments.push_back(Segment::Stored { left: count as u64 }),
-        }
-        self.recount();
-        Ok(())
-    }
-
-    /// The first of the segments in memory at the end of the queue that lies behind `keep` bytes.
-    fn first_to_store(&self, keep: usize) -> usize {
-        let in_row = self.segments.iter().rev().take_while(|segment| segment.bytes().is_some());
-        let first = self.segments.len() - in_row.count();
-        let mut kept = 0;
-        let mut is_kept = |segment: &Segment| {
-            kept += segment.bytes().map_or(0, <[u8]>::len);
-            first == 0 && kept <= keep
-        };
-        first + self.segments.iter().skip(first).position(|segment| !is_kept(segment)).unwrap_or(0)
-    }
-
     fn recount(&mut self) {
         if let Some(share) = &mut self.share {
             share.set(self.in_memory);
         }
-    }
-
-    /// All of the file is sent; it still takes its room on the disk.
-    #[inline]
-    pub fn has_idle_file(&self) -> bool {
-        self.overflow.as_ref().is_some_and(|overflow| overflow.waiting() == 0)
-    }
-
-    /// The file, sent or not. Closing a long one takes its time, which a thread that holds the baton has not.
-    pub fn take_overflow(&mut self) -> Option<Box<Overflow>> {
-        self.overflow.take()
     }
 
     /// Bytes handed to the kernel through this outbox.
@@ -162,27 +124,16 @@ impl Outbox {
         }
     }
 
-    pub fn push_file(&mut self, file: OwnedFd, offset: u64, left: u64) {
+    /// Queues `left` bytes of a file, from an offset on.
+    pub fn push_file(&mut self, file: Arc<DiskFile>, at: u64, left: u64) {
         if left > 0 {
-            self.segments.push_back(Segment::File { file, offset, left });
+            self.segments.push_back(Segment::File { file, at, left });
         }
     }
 
-    /// From now on `flush` sends only what is in memory.
-    pub fn leave_files(&mut self) {
-        self.leaves_files = true;
-    }
-
-    /// Sends as much as the kernel takes. Owners of shared bytes that are done with go to `spent`.
+    /// Sends as much as the kernel takes of what lies in memory. Owners of shared bytes that are done with go to `spent`.
     pub fn flush(&mut self, stream: &Stream, spent: &mut Vec<SharedBytes>) -> Flush {
-        if self.leaves_files {
-            return self.flush_memory(stream, spent, usize::MAX).unwrap_or(Flush::Blocked);
-        }
-        loop {
-            if let Some(flush) = self.flush_some(stream, spent, FILE_PIECE as usize) {
-                return flush;
-            }
-        }
+        self.flush_some(stream, spent, usize::MAX).unwrap_or(Flush::Disk)
     }
 
     /// The same until about `most` bytes were sent, which is `None`: more can be sent. A client that reads as fast as we send
@@ -193,45 +144,17 @@ impl Outbox {
         flush
     }
 
-    /// What is sent next lies in a file.
-    #[inline]
-    pub fn begins_with_file(&self) -> bool {
-        self.segments.front().is_some_and(|first| first.bytes().is_none())
-    }
-
-    /// As [`Outbox::flush_some`] until a file is next, which is `None` as well.
-    pub fn flush_memory(&mut self, stream: &Stream, spent: &mut Vec<SharedBytes>, most: usize) -> Option<Flush> {
-        let end = self.sent.saturating_add(most as u64);
-        loop {
-            let room = end.saturating_sub(self.sent);
-            if self.begins_with_file() || room == 0 {
-                return None;
-            }
-            let before = self.segments.len();
-            let in_row = self.segments.iter().take_while(|segment| segment.bytes().is_some());
-            let in_memory: usize = in_row.filter_map(Segment::bytes).map(<[u8]>::len).sum();
-            let flush = self.flush_some(stream, spent, in_memory.min(room as usize));
-            if flush.is_some() || before == 0 {
-                return flush;
-            }
-        }
-    }
-
     fn send_some(&mut self, stream: &Stream, spent: &mut Vec<SharedBytes>, most: usize) -> Option<Flush> {
         let end = self.sent.saturating_add(most as u64);
-        while !self.segments.is_empty() {
+        while let Some(front) = self.segments.front() {
+            if front.bytes().is_none() {
+                return Some(Flush::Disk);
+            }
             let room = end.saturating_sub(self.sent);
             if room == 0 {
                 return None;
             }
-            let room = room.min(FILE_PIECE);
-            let step = match (self.segments.front_mut(), &mut self.overflow) {
-                (Some(Segment::File { file, offset, left }), _) => stream.send_file(file.as_fd(), offset, left, room),
-                (Some(Segment::Stored { left }), Some(overflow)) => send_stored(stream, overflow, left, room),
-                _ => self.send_memory(stream, room as usize),
-            };
-            match step {
-                Ok(0) => return Some(Flush::Truncated),
+            match self.send_memory(stream, usize::try_from(room).unwrap_or(usize::MAX)) {
                 Ok(count) => self.advance(count, spent),
                 Err(Errno::AGAIN) => return Some(Flush::Blocked),
                 Err(Errno::INTR) => {}
@@ -245,11 +168,8 @@ impl Outbox {
     pub fn clear(&mut self, spent: &mut Vec<SharedBytes>) {
         self.in_memory = 0;
         self.recount();
-        for segment in self.segments.take_from(0) {
-            if let Segment::Shared { bytes, .. } = segment {
-                spent.push(bytes);
-            }
-        }
+        self.overflow = None;
+        spent.extend(self.segments.take_from(0).filter_map(Segment::into_shared));
     }
 
     /// One system call for leading segments in memory: as many as fit one call and make up to `room` bytes.
@@ -270,23 +190,147 @@ impl Outbox {
     fn advance(&mut self, mut count: usize, spent: &mut Vec<SharedBytes>) {
         self.sent += count as u64;
         while count > 0 {
-            let Some(front) = self.segments.front_mut() else { return };
-            let (done, used) = match front {
-                Segment::Owned { bytes, at } => step(at, bytes.len(), count),
-                Segment::Shared { at, end, .. } => step(at, *end, count),
-                Segment::File { left, .. } | Segment::Stored { left } => (*left == 0, count),
+            let (done, used) = match self.segments.front_mut() {
+                Some(Segment::Owned { bytes, at }) => step(at, bytes.len(), count),
+                Some(Segment::Shared { at, end, .. }) => step(at, *end, count),
+                Some(Segment::File { .. } | Segment::Storing { .. }) | None => return,
             };
-            if matches!(front, Segment::Owned { .. } | Segment::Shared { .. }) {
-                self.in_memory -= used;
-            }
+            self.in_memory -= used;
             count -= used;
             if !done {
                 return;
             }
-            if let Some(Segment::Shared { bytes, .. }) = self.segments.pop_front() {
-                spent.push(bytes);
+            spent.extend(self.segments.pop_front().and_then(Segment::into_shared));
+        }
+    }
+}
+
+/// For the job that sends from files.
+impl Outbox {
+    /// What is sent next, if that lies in a file: the file, where, and how many bytes.
+    #[inline]
+    pub(super) fn file_in_front(&self) -> Option<(&Arc<DiskFile>, u64, u64)> {
+        match self.segments.front() {
+            Some(Segment::File { file, at, left }) => Some((file, *at, *left)),
+            _ => None,
+        }
+    }
+
+    /// So many bytes of that are sent. False: something else is in front by now.
+    pub(super) fn file_was_sent(&mut self, of: &Arc<DiskFile>, count: u64) -> bool {
+        let Some(Segment::File { file, at, left }) = self.segments.front_mut() else { return false };
+        if !Arc::ptr_eq(file, of) {
+            return false;
+        }
+        *at += count;
+        *left = left.saturating_sub(count);
+        self.sent += count;
+        if *left == 0 {
+            self.segments.pop_front();
+        }
+        true
+    }
+
+    /// The outbox's own file, if it is the caller's `file` and all that was written there is sent: it still takes its room on the disk.
+    pub(super) fn take_idle_file(&mut self, file: &Arc<DiskFile>) -> Option<Box<Overflow>> {
+        let is_storing = || self.segments.iter().any(|segment| matches!(segment, Segment::Storing { .. }));
+        let is_idle = self.overflow.as_ref().is_some_and(|overflow| overflow.is_idle(file)) && !is_storing();
+        if is_idle { self.overflow.take() } else { None }
+    }
+}
+
+/// For the job that writes to the outbox's own file.
+impl Outbox {
+    /// What is sent next is being written.
+    pub(super) fn begins_with_storing(&self) -> bool {
+        matches!(self.segments.front(), Some(Segment::Storing { .. }))
+    }
+
+    /// Takes out what waits in memory behind the first `keep` bytes, and behind what is on disk already. `None`: there is nothing, or a
+    /// job is at that. On an error everything stays where it is.
+    pub(super) fn begin_storing(&mut self, store: &Store, held: &Held, keep: usize) -> Result<Option<Storing>, Full> {
+        if self.segments.iter().any(|segment| matches!(segment, Segment::Storing { .. })) {
+            return Ok(None);
+        }
+        let from = self.first_to_store(keep);
+        let count: usize = self.segments.iter().skip(from).filter_map(Segment::bytes).map(<[u8]>::len).sum();
+        if count == 0 {
+            return Ok(None);
+        }
+        let overflow = self.overflow.get_or_insert_with(|| Box::new(Overflow::new(held)));
+        let reserved = overflow.reserve(count as u64, store);
+        let storing = reserved.map(|at| (at, overflow.file.clone(), overflow.reserved.clone()));
+        if overflow.length == 0 {
+            self.overflow = None; // there was no room for anything
+        }
+        let (at, file, reserved) = storing?;
+        let segments = self.segments.take_from(from).collect();
+        self.segments.push_back(Segment::Storing { count });
+        Ok(Some(Storing { segments, file, at, reserved }))
+    }
+
+    /// The first of the segments in memory at the end of the queue that lies behind `keep` bytes.
+    fn first_to_store(&self, keep: usize) -> usize {
+        let in_row = self.segments.iter().rev().take_while(|segment| segment.bytes().is_some());
+        let first = self.segments.len() - in_row.count();
+        let mut kept = 0;
+        let mut is_kept = |segment: &Segment| {
+            kept += segment.bytes().map_or(0, <[u8]>::len);
+            first == 0 && kept <= keep
+        };
+        first + self.segments.iter().skip(first).position(|segment| !is_kept(segment)).unwrap_or(0)
+    }
+
+    /// They are in this file. Owners of them go to `spent`. False: the outbox was cleared meanwhile.
+    pub(super) fn was_stored(
+        &mut self,
+        file: &Arc<DiskFile>,
+        storing: &mut Storing,
+        spent: &mut Vec<SharedBytes>,
+    ) -> bool {
+        let Some(overflow) = &mut self.overflow else { return false };
+        let Some(place) = self.segments.iter().position(|it| matches!(it, Segment::Storing { .. })) else {
+            return false;
+        };
+        overflow.file.get_or_insert_with(|| file.clone());
+        let behind: Vec<Segment> = self.segments.take_from(place).collect();
+        for segment in behind {
+            let Segment::Storing { count } = segment else {
+                self.segments.push_back(segment);
+                continue;
+            };
+            self.in_memory -= count;
+            match self.segments.back_mut() {
+                Some(Segment::File { file: before, left, .. }) if Arc::ptr_eq(before, file) => *left += count as u64,
+                _ => self.segments.push_back(Segment::File { file: file.clone(), at: storing.at, left: count as u64 }),
             }
         }
+        spent.extend(storing.segments.drain(..).filter_map(Segment::into_shared));
+        self.recount();
+        true
+    }
+
+    /// They could not be written, and are where they were. False: the outbox was cleared meanwhile.
+    pub(super) fn was_not_stored(&mut self, storing: &mut Storing) -> bool {
+        let Some(place) = self.segments.iter().position(|it| matches!(it, Segment::Storing { .. })) else {
+            return false;
+        };
+        let behind: Vec<Segment> = self.segments.take_from(place).collect();
+        for segment in behind {
+            match segment {
+                Segment::Storing { count } => {
+                    storing.segments.drain(..).for_each(|segment| self.segments.push_back(segment));
+                    if let Some(overflow) = &mut self.overflow {
+                        overflow.cut(count as u64);
+                    }
+                }
+                segment => self.segments.push_back(segment),
+            }
+        }
+        if self.overflow.as_ref().is_some_and(|overflow| overflow.length == 0) {
+            self.overflow = None;
+        }
+        true
     }
 }
 
@@ -297,19 +341,13 @@ fn step(at: &mut usize, end: usize, count: usize) -> (bool, usize) {
     (*at == end, used)
 }
 
-/// Most bytes per `sendfile`, so that one client cannot hold a thread in the kernel.
-const FILE_PIECE: u64 = 1 << 20;
-
-fn send_stored(stream: &Stream, overflow: &mut Overflow, left: &mut u64, most: u64) -> io::Result<usize> {
-    let (file, sent) = overflow.unsent();
-    stream.send_file(file, sent, left, most)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::Pool;
+    use crate::scoreboard::Scoreboard;
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-    use std::io::{Read, Write};
+    use std::io::Read;
     use std::os::unix::net::UnixStream;
 
     fn pair() -> (Stream, UnixStream) {
@@ -319,21 +357,17 @@ mod tests {
         (Stream::new(a), peer)
     }
 
-    fn file_of(bytes: &[u8]) -> OwnedFd {
-        let mut file = crate::exchange::body::new_file(None).expect("disk");
-        file.write_all(bytes).expect("disk");
-        OwnedFd::from(file)
+    fn file() -> Arc<DiskFile> {
+        Arc::new(DiskFile::temporary(None, &Pool::new(None).expect("a pool")).expect("disk"))
     }
 
     #[test]
     fn segments_arrive_in_order_whatever_they_are_made_of() {
         let (socket, mut peer) = pair();
-        let file = file_of(b"from a file");
         let mut outbox = Outbox::default();
         let mut spent = Vec::new();
         outbox.push(b"head ");
         outbox.push_shared(Box::new(b"xxshared xx".to_vec()), 2, 9);
-        outbox.push_file(file, 5, 6);
         outbox.push(b"!");
         assert_eq!(outbox.flush(&socket, &mut spent), Flush::Empty);
         assert_eq!(spent.len(), 1);
@@ -341,7 +375,7 @@ mod tests {
         drop(socket);
         let mut got = Vec::new();
         peer.read_to_end(&mut got).expect("socket");
-        assert_eq!(got, b"head shared a file!");
+        assert_eq!(got, b"head shared !");
     }
 
     #[test]
@@ -368,79 +402,94 @@ mod tests {
         let mut outbox = Outbox::default();
         let mut spent = Vec::new();
         outbox.push(b"head");
-        outbox.push_file(file_of(&[b'x'; 50_000]), 0, 50_000);
+        outbox.push_shared(Box::new(vec![b'x'; 50_000]), 0, 50_000);
         assert_eq!(outbox.flush_some(&socket, &mut spent, 20_000), None, "there is more");
         assert_eq!(outbox.sent(), 20_000);
         assert_eq!(outbox.flush_some(&socket, &mut spent, 40_000), Some(Flush::Empty));
     }
 
     #[test]
-    fn what_is_in_memory_is_sent_without_the_file_behind_it() {
+    fn what_is_in_memory_is_sent_up_to_the_file_behind_it() {
         let (socket, mut peer) = pair();
         let mut outbox = Outbox::default();
         let mut spent = Vec::new();
+        let (file, other) = (file(), file());
         outbox.push(b"head ");
-        outbox.push_shared(Box::new(b"and more ".to_vec()), 0, 9);
-        outbox.push_file(file_of(b"file"), 0, 4);
+        outbox.push_file(file.clone(), 5, 10);
         outbox.push(b" end");
-        assert!(!outbox.begins_with_file());
-        assert_eq!(outbox.flush_memory(&socket, &mut spent, 1 << 20), None);
-        assert!(outbox.begins_with_file() && outbox.sent() == 14);
-        assert_eq!(outbox.flush_memory(&socket, &mut spent, 1 << 20), None, "it stays");
-        assert_eq!(outbox.flush_some(&socket, &mut spent, 4), None);
-        assert_eq!(outbox.flush_memory(&socket, &mut spent, 2), None);
-        assert_eq!(outbox.sent(), 20, "no more than was asked for");
-        assert_eq!(outbox.flush_memory(&socket, &mut spent, 1 << 20), Some(Flush::Empty));
+        assert!(outbox.file_in_front().is_none());
+        for _ in 0..2 {
+            assert_eq!(outbox.flush(&socket, &mut spent), Flush::Disk);
+            assert_eq!((outbox.sent(), outbox.file_in_front().map(|(_, at, left)| (at, left))), (5, Some((5, 10))));
+        }
+        assert!(outbox.file_was_sent(&file, 4) && !outbox.file_was_sent(&other, 4));
+        assert_eq!(outbox.file_in_front().map(|(_, at, left)| (at, left)), Some((9, 6)));
+        assert!(outbox.file_was_sent(&file, 6) && !outbox.file_was_sent(&file, 1));
+        assert_eq!((outbox.flush(&socket, &mut spent), outbox.sent()), (Flush::Empty, 19));
         drop(socket);
         let mut got = String::new();
         peer.read_to_string(&mut got).expect("socket");
-        assert_eq!(got, "head and more file end");
+        assert_eq!(got, "head  end");
     }
 
     #[test]
     fn what_is_put_on_disk_keeps_its_place() {
-        let held = Arc::new(Held::new(crate::scoreboard::Scoreboard::private(1)));
-        let store = Store { held: &held, directory: None, each: 1000, total: 1000 };
-        let (socket, mut peer) = pair();
-        let (mut outbox, mut spent) = (Outbox::default(), Vec::new());
+        let held = Held::new(Scoreboard::private(1));
+        let store = Store { token: 0, directory: None, each: 1000, total: 1000 };
+        let (file, mut spent) = (file(), Vec::new());
+        let mut outbox = Outbox::default();
+        let mut put = |outbox: &mut Outbox, at| {
+            let mut storing = outbox.begin_storing(&store, &held, 5).expect("room").expect("bytes");
+            assert_eq!(storing.at, at);
+            outbox.push(b"behind ");
+            assert!(matches!(outbox.begin_storing(&store, &held, 5), Ok(None)), "one at a time");
+            assert!(outbox.was_stored(&file, &mut storing, &mut spent));
+        };
         outbox.push(b"kept ");
         outbox.push_shared(Box::new(b"first ".to_vec()), 0, 6);
         outbox.push(b"and ");
-        assert!(outbox.store(&store, 5, &mut spent).is_ok());
-        assert_eq!((outbox.in_memory(), outbox.in_file(), spent.len()), (5, 10, 1));
-        outbox.push(b"second ");
-        assert!(outbox.store(&store, 5, &mut spent).is_ok(), "there is no place before what is on disk");
-        assert_eq!((outbox.in_memory(), outbox.in_file()), (5, 17));
-        let file = file_of(b"third ");
-        outbox.push_file(file, 0, 6);
-        outbox.push(b"fourth");
-        assert!(outbox.store(&store, 5, &mut spent).is_ok());
-        assert_eq!((outbox.in_memory(), outbox.in_file()), (5, 23));
-        assert_eq!(outbox.flush(&socket, &mut spent), Flush::Empty);
-        drop((socket, outbox));
-        let mut got = String::new();
-        peer.read_to_string(&mut got).expect("socket");
-        assert_eq!(got, "kept first and second third fourth");
+        put(&mut outbox, 0);
+        assert_eq!((outbox.in_memory(), outbox.is_on_disk()), (12, true));
+        put(&mut outbox, 10);
+        assert_eq!(outbox.in_memory(), 12, "there is no place before what is on disk");
+        let kinds: Vec<_> = outbox.segments.iter().map(|segment| segment.bytes().map(<[u8]>::len)).collect();
+        assert_eq!(kinds, [Some(5), None, Some(7)]);
+        assert_eq!((spent.len(), held.disk()), (1, 17));
     }
 
     #[test]
     fn what_finds_no_room_on_disk_stays_in_memory() {
-        let held = Arc::new(Held::new(crate::scoreboard::Scoreboard::private(1)));
-        let missing = std::path::Path::new("/nonexistent/files");
-        for (directory, each) in [(None, 3), (Some(missing), 1000)] {
-            let store = Store { held: &held, directory, each, total: 1000 };
-            let (socket, mut peer) = pair();
-            let (mut outbox, mut spent) = (Outbox::default(), Vec::new());
-            outbox.push(b"abcd");
-            let outcome = outbox.store(&store, 0, &mut spent);
-            assert!(matches!(outcome, Err(Unstored::Full)) == directory.is_none() && outcome.is_err());
-            assert_eq!((outbox.in_memory(), outbox.in_file()), (4, 0));
-            assert_eq!(outbox.flush(&socket, &mut spent), Flush::Empty);
-            drop((socket, outbox));
-            let mut got = String::new();
-            peer.read_to_string(&mut got).expect("socket");
-            assert_eq!(got, "abcd");
-        }
+        let held = Held::new(Scoreboard::private(1));
+        let mut store = Store { token: 0, directory: None, each: 3, total: 1000 };
+        let (socket, mut peer) = pair();
+        let (mut outbox, mut spent) = (Outbox::default(), Vec::new());
+        outbox.push(b"abcd");
+        assert!(outbox.begin_storing(&store, &held, 0).is_err() && !outbox.is_on_disk());
+        store.each = 1000;
+        let mut storing = outbox.begin_storing(&store, &held, 0).expect("room").expect("bytes");
+        assert_eq!(outbox.flush(&socket, &mut spent), Flush::Disk);
+        outbox.push(b"efgh");
+        assert!(outbox.was_not_stored(&mut storing));
+        assert_eq!((outbox.in_memory(), outbox.is_on_disk(), held.disk()), (8, false, 0));
+        assert_eq!(outbox.flush(&socket, &mut spent), Flush::Empty);
+        drop((socket, outbox));
+        let mut got = String::new();
+        peer.read_to_string(&mut got).expect("socket");
+        assert_eq!(got, "abcdefgh");
+    }
+
+    #[test]
+    fn bytes_whose_outbox_was_cleared_while_they_were_written_have_no_place() {
+        let held = Held::new(Scoreboard::private(1));
+        let store = Store { token: 0, directory: None, each: 1000, total: 1000 };
+        let mut outbox = Outbox::default();
+        outbox.push(b"abcd");
+        let mut storing = outbox.begin_storing(&store, &held, 0).expect("room").expect("bytes");
+        outbox.clear(&mut Vec::new());
+        assert!(!outbox.was_not_stored(&mut storing) && !outbox.was_stored(&file(), &mut storing, &mut Vec::new()));
+        assert!(outbox.is_empty() && outbox.in_memory() == 0);
+        drop(storing);
+        assert_eq!(held.disk(), 0);
     }
 
     #[test]
@@ -450,49 +499,5 @@ mod tests {
         let mut outbox = Outbox::default();
         outbox.push(b"anybody there?");
         assert_eq!(outbox.flush(&socket, &mut Vec::new()), Flush::Gone);
-    }
-
-    #[test]
-    fn a_file_of_a_file_system_without_sendfile_is_sent() {
-        let (socket, mut peer) = pair();
-        // procfs: EINVAL for sendfile(2), which is told of the file and not of the client.
-        let name = "/proc/self/cmdline";
-        let bytes = std::fs::read(name).expect("procfs");
-        let mut outbox = Outbox::default();
-        outbox.push_file(OwnedFd::from(std::fs::File::open(name).expect("procfs")), 1, bytes.len() as u64 - 1);
-        assert_eq!(outbox.flush(&socket, &mut Vec::new()), Flush::Empty);
-        drop(socket);
-        let mut got = Vec::new();
-        peer.read_to_end(&mut got).expect("socket");
-        assert_eq!(got, bytes[1..]);
-    }
-
-    #[test]
-    fn a_file_that_cannot_be_read_is_not_taken_for_a_client_that_left() {
-        let (socket, _peer) = pair();
-        // sendfile(2) of a directory is EINVAL, pread(2) of it EISDIR.
-        let directory = std::fs::File::open(std::env::temp_dir()).expect("a directory");
-        let mut outbox = Outbox::default();
-        outbox.push_file(OwnedFd::from(directory), 0, 10);
-        assert_eq!(outbox.flush(&socket, &mut Vec::new()), Flush::Truncated);
-    }
-
-    #[test]
-    fn a_client_that_left_is_not_taken_for_a_file_that_ended() {
-        let (socket, peer) = pair();
-        drop(peer);
-        let file = file_of(b"abc");
-        let mut outbox = Outbox::default();
-        outbox.push_file(file, 0, 3);
-        assert_eq!(outbox.flush(&socket, &mut Vec::new()), Flush::Gone);
-    }
-
-    #[test]
-    fn a_file_that_is_shorter_than_promised_is_told() {
-        let (socket, _peer) = pair();
-        let file = file_of(b"abc");
-        let mut outbox = Outbox::default();
-        outbox.push_file(file, 0, 10);
-        assert_eq!(outbox.flush(&socket, &mut Vec::new()), Flush::Truncated);
     }
 }

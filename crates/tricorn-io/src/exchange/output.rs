@@ -3,25 +3,27 @@
 //! ```text
 //!   Output (the owner's: the reactor, or the exchange's lane) ──┐
 //!   Watched (the monitor's: streams, late answers) ─────────────┼──▶ stream, and under one lock: turn, outbox, counters
-//!   Loan (the sender's thread: the outbox, taken out) ──────────┘
+//!   jobs of the pool (`output/files.rs`: what lies in files) ───┘
 //! ```
 //!
 //! There is one [`Output`] of a connection. It moves with the right to answer and to read: the reactor has it between two requests,
-//! and the exchange during one. Besides it only a loan keeps the socket open for longer than a call of send(2). An owner may wait
-//! for a disk under the lock, but never for the client, and the monitor takes the lock only if it is free.
+//! and the exchange during one. Besides it only a job keeps the socket open for longer than a call of send(2). Nobody waits under the
+//! lock, neither for a disk nor for the client; the monitor takes it only if it is free.
 use super::outbox::{Flush, Outbox, SharedBytes};
-use super::overflow::{Held, Overflow, Store, Unstored};
+use super::overflow::{Full, Held, Store};
 use super::turn::{Asked, Turn};
 use crate::stream::Stream;
+use crate::sys::poll::Token;
+use crate::sys::wake::Alarm;
 use rustix::fd::BorrowedFd;
-use sending::{Rest, Sending, Shared};
+use sending::{Loan, Sending, Shared};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-mod loan;
+mod files;
 mod sending;
 mod watched;
 
-pub use loan::Loan;
+pub use files::{DiskLocks, DiskOutcome, Disks, Lent};
 pub use sending::{FULL, Piece, Progress, When};
 pub use watched::{LateAnswer, Watched};
 
@@ -37,8 +39,6 @@ pub struct Concluded {
     pub waits: bool,
     /// That waits for other answers, and not for the client.
     pub is_held: bool,
-    /// To be closed without the GIL.
-    pub file: Option<Box<Overflow>>,
 }
 
 impl Output {
@@ -58,9 +58,9 @@ impl Output {
         self.0.stream.socket()
     }
 
-    /// For the monitor.
-    pub fn watched(&self) -> Watched {
-        Watched(Arc::downgrade(&self.0))
+    /// For the monitor. `token`: the connection's.
+    pub fn watched(&self, token: Token) -> Watched {
+        Watched { shared: Arc::downgrade(&self.0), token }
     }
 
     #[inline]
@@ -94,7 +94,6 @@ impl Output {
                 sending.leave(progress, mark)
             }
             (piece, When::Streaming { mark, .. }) => {
-                sending.note_idle_file();
                 let progress = sending.send(stream, piece);
                 sending.leave(progress, mark)
             }
@@ -109,7 +108,7 @@ impl Output {
         let piece = Piece::Bytes { head: &mut Vec::new(), body: bytes, tail: b"", keep };
         let progress = sending.send(&self.0.stream, piece);
         let sent = sending.total_sent();
-        sending.sent = 0;
+        sending.end_count();
         (sent, progress)
     }
 
@@ -124,11 +123,6 @@ impl Output {
     /// Leaves bytes in the outbox until the owner flushes it.
     pub fn queue(&mut self, bytes: &[u8]) {
         self.sending().rest().outbox.push(bytes);
-    }
-
-    /// From now on only what lies in memory is sent by the owner: files are for the sender's thread.
-    pub fn leave_files(&mut self) {
-        self.sending().rest().outbox.leave_files();
     }
 
     /// Sends what waits, as far as the socket takes it.
@@ -171,9 +165,9 @@ impl Output {
         self.sending().rest.as_ref().map_or(0, |rest| rest.outbox.in_memory())
     }
 
-    /// Bytes that wait on disk.
-    pub fn in_file(&self) -> u64 {
-        self.sending().rest.as_ref().map_or(0, |rest| rest.outbox.in_file())
+    /// Some of what waits was put on disk, or is on its way there.
+    pub fn is_on_disk(&self) -> bool {
+        self.sending().rest.as_ref().is_some_and(|rest| rest.outbox.is_on_disk())
     }
 
     /// Whether a descriptor is held for what waits.
@@ -204,21 +198,54 @@ impl Output {
         self.sending().rest().outbox.share(held);
     }
 
-    /// Puts on disk what waits in memory, the first `keep` bytes excepted.
-    pub fn store(&mut self, store: &Store<'_>, keep: usize) -> Result<(), Unstored> {
-        let mut sending = self.sending();
-        let Rest { outbox, spent, .. } = &mut **sending.rest();
-        outbox.store(store, keep, spent)
-    }
-
     /// Owners of bytes that are sent or on disk. To be dropped by a thread that holds the GIL.
     pub fn take_spent(&mut self) -> Vec<SharedBytes> {
         self.sending().rest.as_mut().map_or_else(Vec::new, |rest| std::mem::take(&mut rest.spent))
     }
+}
 
-    /// The file of a response whose client has caught up. To be dropped without the GIL: closing a long file takes its time.
-    pub fn take_idle_file(&mut self) -> Option<Box<Overflow>> {
-        self.sending().rest.as_mut()?.idle_file.take()
+/// Files, and the jobs that are at them.
+impl Output {
+    /// Has what waits in a file sent, if that is next. `token`: the connection's.
+    pub fn lend(&mut self, disks: &Arc<Disks>, token: Token) -> Lent {
+        self.0.lend(disks, token)
+    }
+
+    /// Has what waits in memory put on disk, the first `keep` bytes excepted. Whether there is anything to be put there.
+    pub fn store(&mut self, disks: &Arc<Disks>, held: &Held, store: &Store, keep: usize) -> Result<bool, Full> {
+        self.0.store(disks, held, store, keep)
+    }
+
+    /// Whether what was to be put on disk last is still in memory, which is told once.
+    pub fn take_store_failure(&mut self) -> bool {
+        self.sending().rest.as_mut().is_some_and(|rest| std::mem::take(&mut rest.store_failed))
+    }
+
+    /// Readable once the job is back that is at what is sent next. `None`: there is none, or the system has no descriptor.
+    pub fn await_job(&mut self) -> Option<Arc<Alarm>> {
+        let sending = &mut *self.sending();
+        let rest = sending.rest.as_mut().filter(|rest| rest.is_away())?;
+        let alarm = match &rest.waiter {
+            Some(alarm) => alarm.clone(),
+            None => rest.waiter.insert(Arc::new(Alarm::new().ok()?)).clone(),
+        };
+        alarm.clear();
+        Some(alarm)
+    }
+
+    /// Something happens to the connection. Whether a job is at what is sent next: its return will tell.
+    #[inline]
+    pub fn note_event(&mut self) -> bool {
+        let Some(rest) = &mut self.sending().rest else { return false };
+        if let Loan::Out { had_event } = &mut rest.loan {
+            *had_event = true;
+        }
+        rest.is_away()
+    }
+
+    /// Whether a job is at what is sent next.
+    pub fn is_away(&self) -> bool {
+        self.sending().rest.as_ref().is_some_and(|rest| rest.is_away())
     }
 }
 
@@ -247,15 +274,14 @@ impl Output {
         let sending = &mut *self.sending();
         let is_held = sending.turn.restart() == Turn::Held;
         let sent = sending.total_sent();
-        sending.sent = 0;
+        sending.end_count();
         let Some(rest) = &mut sending.rest else { return Concluded { sent, ..Concluded::default() } };
         spent.append(&mut rest.spent);
         if !rest.outbox.is_empty() {
-            return Concluded { sent, waits: true, is_held, file: rest.idle_file.take() };
+            return Concluded { sent, waits: true, is_held };
         }
-        let file = rest.outbox.take_overflow().or(rest.idle_file.take());
         sending.rest = None;
-        Concluded { sent, file, ..Concluded::default() }
+        Concluded { sent, ..Concluded::default() }
     }
 
     /// Takes out what waits. Owners of bytes that are sent go to `spent`.
@@ -280,56 +306,13 @@ impl Output {
 
 /// For the reactor, between two exchanges.
 impl Output {
-    /// Sends about `most` bytes of what waits in memory; `None`: more can be sent, or a file is next. With the bytes sent.
+    /// Sends about `most` bytes of what waits in memory; `None`: more can be sent. With the bytes sent.
     pub fn flush_some(&mut self, most: usize, spent: &mut Vec<SharedBytes>) -> (Option<Flush>, u64) {
-        self.send_some(spent, |outbox, stream, spent| outbox.flush_memory(stream, spent, most))
-    }
-
-    /// The same of what waits in files: the disk is waited for.
-    pub fn flush_file(&mut self, most: usize, spent: &mut Vec<SharedBytes>) -> (Option<Flush>, u64) {
-        self.send_some(spent, |outbox, stream, spent| outbox.flush_some(stream, spent, most))
-    }
-
-    fn send_some(
-        &mut self,
-        spent: &mut Vec<SharedBytes>,
-        send: impl FnOnce(&mut Outbox, &Stream, &mut Vec<SharedBytes>) -> Option<Flush>,
-    ) -> (Option<Flush>, u64) {
         let mut sending = self.sending();
         let Some(rest) = &mut sending.rest else { return (Some(Flush::Empty), 0) };
         let before = rest.outbox.sent();
-        let flush = send(&mut rest.outbox, &self.0.stream, spent);
+        let flush = rest.outbox.flush_some(&self.0.stream, spent, most);
         (flush, rest.outbox.sent() - before)
-    }
-
-    /// What is sent next lies in a file.
-    pub fn begins_with_file(&self) -> bool {
-        self.sending().rest.as_ref().is_some_and(|rest| rest.outbox.begins_with_file())
-    }
-
-    /// Something happens to the connection. Whether what waits is lent: its return will tell.
-    #[inline]
-    pub fn note_event(&mut self) -> bool {
-        self.sending().turn.note_event()
-    }
-
-    pub fn is_lent(&self) -> bool {
-        matches!(self.sending().turn, Turn::Lent { .. })
-    }
-
-    /// Lends what waits to the thread that sends files. Until that is back nothing is sent here.
-    pub fn lend(&mut self) -> Loan {
-        let mut sending = self.sending();
-        sending.turn.lend();
-        let rest = sending.rest.take().unwrap_or_default();
-        Loan { shared: self.0.clone(), rest, sent: 0, flush: None }
-    }
-
-    /// What was lent is back. Whether something happened to the connection meanwhile.
-    pub fn give_back(&mut self, loan: Loan) -> bool {
-        let mut sending = self.sending();
-        sending.rest = Some(loan.rest);
-        sending.turn.give_back()
     }
 }
 
@@ -367,6 +350,10 @@ mod tests {
         (Output::new(Stream::new(ours.into())), theirs)
     }
 
+    fn disks() -> Arc<Disks> {
+        Arc::new(Disks::new(crate::disk::Pool::new(None).expect("a pool")).0)
+    }
+
     fn unwatched(_: BorrowedFd<'_>) -> io::Result<()> {
         panic!("there is room")
     }
@@ -383,19 +370,20 @@ mod tests {
 
     #[test]
     fn what_is_left_goes_out_with_the_tick_and_only_once() {
+        let disks = disks();
         let (mut output, mut theirs) = pair();
-        let watched = output.watched();
+        let watched = output.watched(7);
         let mut outbox = Outbox::default();
         outbox.push(b"ab");
         outbox.push_shared(Box::new(b"cd".to_vec()), 0, 2);
         output.put_outbox(outbox);
-        assert!(!watched.send_left(unwatched) && !output.is_clear(), "it was not left");
+        assert!(!watched.send_left(&disks, unwatched) && !output.is_clear(), "it was not left");
         assert!(output.leave());
-        assert!(watched.send_left(unwatched), "more may follow");
-        assert!(!watched.send_left(unwatched));
+        assert!(watched.send_left(&disks, unwatched), "more may follow");
+        assert!(!watched.send_left(&disks, unwatched));
         assert_eq!((output.sent(), output.take_spent().len()), (4, 1));
         drop(output);
-        assert!(watched.is_gone() && !watched.send_left(unwatched));
+        assert!(watched.is_gone() && !watched.send_left(&disks, unwatched));
         let mut got = String::new();
         theirs.read_to_string(&mut got).expect("a socket");
         assert_eq!(got, "abcd");
@@ -403,11 +391,12 @@ mod tests {
 
     #[test]
     fn the_rest_of_a_reply_that_is_over_is_the_reactors() {
+        let disks = disks();
         let (mut output, mut theirs) = pair();
         assert!(gather(&mut output, b"rest"));
-        let watched = output.watched();
+        let watched = output.watched(7);
         assert!(output.conclude(&mut Vec::new()).waits);
-        assert!(!watched.send_left(unwatched), "the monitor leaves it alone");
+        assert!(!watched.send_left(&disks, unwatched), "the monitor leaves it alone");
         assert_eq!(output.flush_some(usize::MAX, &mut Vec::new()), (Some(Flush::Empty), 4));
         let concluded = output.conclude(&mut Vec::new());
         assert!(!concluded.waits && gather(&mut output, b"!"), "the next reply begins anew");
@@ -420,8 +409,9 @@ mod tests {
 
     #[test]
     fn a_full_socket_is_watched_until_all_is_sent() {
+        let disks = disks();
         let (mut output, mut theirs) = pair();
-        let watched = output.watched();
+        let watched = output.watched(7);
         let length = 1 << 20;
         output.queue(&vec![b'x'; length]);
         assert!(output.leave() && !output.leave(), "it is listed");
@@ -430,39 +420,40 @@ mod tests {
             count.set(count.get() + 1);
             Ok(())
         };
-        assert!(watched.send_left(|_| Err(io::Errno::NOMEM)), "it cannot be waited for");
-        assert!(!watched.send_left(watch));
+        assert!(watched.send_left(&disks, |_| Err(io::Errno::NOMEM)), "it cannot be waited for");
+        assert!(!watched.send_left(&disks, watch));
         assert!(!output.is_clear() && !output.leave(), "the kernel tells of it");
         let mut got = vec![0; length];
         let reader = std::thread::spawn(move || theirs.read_exact(&mut got).map(|()| theirs));
         while !reader.is_finished() {
-            watched.send_left(watch);
+            watched.send_left(&disks, watch);
         }
         let _theirs = reader.join().expect("a reader").expect("all of it");
         assert!(count.get() > 0);
-        while watched.send_left(watch) {}
+        while watched.send_left(&disks, watch) {}
         assert!(gather(&mut output, b"more"), "all was sent: it is new again");
-        assert!(watched.send_left(watch));
+        assert!(watched.send_left(&disks, watch));
         assert!(!gather(&mut output, b"and more"));
-        assert!(watched.send_left(watch) && !watched.send_left(watch));
+        assert!(watched.send_left(&disks, watch) && !watched.send_left(&disks, watch));
     }
 
     #[test]
     fn the_monitor_waits_for_no_owner() {
+        let disks = disks();
         let (mut output, _theirs) = pair();
         output.expect(Asked { method: Method::Get, request_id: Box::default() });
-        let watched = output.watched();
+        let watched = output.watched(7);
         let sending = output.sending();
-        assert_eq!((watched.send_left(unwatched), watched.answer_late(b"date")), (true, LateAnswer::Busy));
+        assert_eq!((watched.send_left(&disks, unwatched), watched.answer_late(b"date")), (true, LateAnswer::Busy));
         drop(sending);
-        assert_eq!((watched.send_left(unwatched), watched.answer_late(b"date")), (false, LateAnswer::Sent));
+        assert_eq!((watched.send_left(&disks, unwatched), watched.answer_late(b"date")), (false, LateAnswer::Sent));
         assert_eq!(watched.answer_late(b"date"), LateAnswer::NotWanted);
     }
 
     #[test]
     fn the_first_answer_is_the_only_one() {
         let (mut output, mut theirs) = pair();
-        let watched = output.watched();
+        let watched = output.watched(7);
         let asked = |id: &[u8]| Asked { method: Method::Head, request_id: id.into() };
         assert_eq!(watched.answer_late(b"no exchange"), LateAnswer::NotWanted);
         output.expect(asked(b"another request"));
@@ -495,25 +486,9 @@ mod tests {
         outbox.push_shared(Box::new(Bytes(owner.clone())), 0, 5);
         output.put_outbox(outbox);
         output.leave();
-        let monitors = output.watched().0.upgrade();
+        let monitors = output.watched(7).shared.upgrade();
         drop(output);
         assert!(monitors.is_some() && Arc::strong_count(&owner) == 1, "this thread has dropped them");
-    }
-
-    #[test]
-    fn what_is_lent_is_sent_by_the_loan_only() {
-        let (mut output, mut theirs) = pair();
-        output.queue(b"lent");
-        let mut loan = output.lend();
-        assert!(output.is_lent() && output.note_event());
-        assert_eq!(output.flush_some(usize::MAX, &mut Vec::new()), (Some(Flush::Empty), 0));
-        loan.send(usize::MAX);
-        assert_eq!((loan.sent, loan.flush), (4, Some(Flush::Empty)));
-        assert!(output.give_back(loan), "something happened meanwhile");
-        drop(output);
-        let mut got = String::new();
-        theirs.read_to_string(&mut got).expect("a socket");
-        assert_eq!(got, "lent");
     }
 
     #[test]

@@ -25,6 +25,11 @@ impl Patience {
         Patience { late: u64::MAX, ..self }
     }
 
+    /// The time until now was not the client's.
+    pub(super) fn renew(&mut self, config: &Config, now: u64) {
+        self.deadline = now + config.write_timeout;
+    }
+
     /// Notes that so many bytes are sent. Nanoseconds that are left to the client; `None`: its time is over.
     pub(super) fn left(&mut self, config: &Config, sent: u64, now: u64) -> Option<u64> {
         if sent - self.mark >= self.wanted {

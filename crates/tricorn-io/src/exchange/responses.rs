@@ -1,17 +1,16 @@
 //! What concerns all responses of an engine: what those hold that wait for slow clients, and the load that they tell.
 use super::closing::Closing;
+use super::output::Disks;
 use super::overflow::Held;
 use crate::scoreboard::Scoreboard;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use tricorn_proto::message::FieldList;
 
 /// What an engine knows of its responses.
-#[derive(Debug)]
 pub struct Responses {
     pub held: Arc<Held>,
-    /// When the log was last told that a file could not be written.
-    pub told: AtomicU64,
+    /// Who sends what lies in files.
+    pub disks: Arc<Disks>,
     pub load: Arc<ToldLoad>,
     /// Which of them are to end, while the worker leaves.
     pub closing: Closing,
@@ -33,12 +32,7 @@ impl ToldLoad {
 }
 
 impl Responses {
-    pub fn new(board: Scoreboard) -> Responses {
-        Responses {
-            held: Arc::new(Held::new(board)),
-            told: AtomicU64::new(0),
-            load: Arc::default(),
-            closing: Closing::default(),
-        }
+    pub fn new(board: Scoreboard, disks: Arc<Disks>) -> Responses {
+        Responses { held: Arc::new(Held::new(board)), disks, load: Arc::default(), closing: Closing::default() }
     }
 }

@@ -1,16 +1,20 @@
 //! A producer that is too far ahead of its client waits: its thread does, or a caller that may not block waits in a way of its own.
 use super::lane::Lane;
 use super::link::Loss;
+use super::output::{Disks, Lent};
 use super::patience::Patience;
 use super::{Exchange, Sent};
 use crate::clock;
 use crate::config::Config;
+use std::sync::Arc;
 
 /// Whether there is room for the next piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {
     /// The socket should take bytes within so many nanoseconds.
     Wanted(u64),
+    /// A job is at what is sent next; the client has so many nanoseconds.
+    Away(u64),
     Over(Sent),
 }
 
@@ -21,9 +25,23 @@ impl Lane {
         if sent != Sent::OverMark {
             return Room::Over(sent);
         }
-        match patience.left(config, so_far, clock::now()) {
+        let now = clock::now();
+        if self.output.is_away() {
+            patience.renew(config, now); // a disk is waited for
+        }
+        match patience.left(config, so_far, now) {
             Some(nanos) => Room::Wanted(nanos),
             None => Room::Over(self.lose(Loss::TimedOut)),
+        }
+    }
+}
+
+impl Room {
+    /// What lies in a file is sent by a job, which is begun here.
+    pub(crate) fn or_away(self, lane: &mut Lane, disks: &Arc<Disks>) -> Room {
+        match self {
+            Room::Wanted(nanos) if lane.lend(disks) == Lent::Out => Room::Away(nanos),
+            room => room,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The segments of an outbox, in their order. Most have one, and then none: the first needs no memory of its own.
-use rustix::fd::OwnedFd;
+use crate::disk::DiskFile;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Bytes that belong to another owner (a Python `bytes` object) and must be given back to be freed.
 pub type SharedBytes = Box<dyn AsRef<[u8]> + Send + Sync>;
@@ -16,13 +17,13 @@ pub(super) enum Segment {
         end: usize,
     },
     File {
-        file: OwnedFd,
-        offset: u64,
+        file: Arc<DiskFile>,
+        at: u64,
         left: u64,
     },
-    /// The next bytes of the outbox's own file (`outbox.rs`).
-    Stored {
-        left: u64,
+    /// With the job that writes them to the outbox's own file: so many bytes, in memory until then.
+    Storing {
+        count: usize,
     },
 }
 
@@ -33,7 +34,16 @@ impl Segment {
         match self {
             Segment::Owned { bytes, at } => Some(&bytes[*at..]),
             Segment::Shared { bytes, at, end } => Some(&(**bytes).as_ref()[*at..*end]),
-            Segment::File { .. } | Segment::Stored { .. } => None,
+            Segment::File { .. } | Segment::Storing { .. } => None,
+        }
+    }
+
+    /// The owner of its bytes, if that is another one.
+    #[inline]
+    pub fn into_shared(self) -> Option<SharedBytes> {
+        match self {
+            Segment::Shared { bytes, .. } => Some(bytes),
+            Segment::Owned { .. } | Segment::File { .. } | Segment::Storing { .. } => None,
         }
     }
 }
@@ -99,14 +109,14 @@ impl Segments {
 mod tests {
     use super::*;
 
-    fn left(segment: &Segment) -> u64 {
-        let Segment::Stored { left } = segment else { panic!("another segment") };
-        *left
+    fn left(segment: &Segment) -> usize {
+        let Segment::Storing { count } = segment else { panic!("another segment") };
+        *count
     }
 
-    fn of(count: u64) -> Segments {
+    fn of(count: usize) -> Segments {
         let mut segments = Segments::default();
-        (0..count).for_each(|left| segments.push_back(Segment::Stored { left }));
+        (0..count).for_each(|count| segments.push_back(Segment::Storing { count }));
         segments
     }
 
@@ -116,7 +126,7 @@ mod tests {
         assert!(segments.iter().map(left).eq(0..3));
         assert_eq!(segments.back_mut().as_deref().map(left), Some(2));
         assert_eq!(segments.pop_front().as_ref().map(left), Some(0));
-        segments.push_back(Segment::Stored { left: 3 });
+        segments.push_back(Segment::Storing { count: 3 });
         let rest = std::iter::from_fn(|| segments.pop_front());
         assert!(rest.map(|segment| left(&segment)).eq(1..4));
         assert!(segments.is_empty() && segments.pop_front().is_none() && segments.back_mut().is_none());
@@ -127,9 +137,9 @@ mod tests {
         for count in 0..4 {
             for kept in 0..=count {
                 let mut segments = of(count);
-                let taken = segments.take_from(kept as usize);
+                let taken = segments.take_from(kept);
                 assert!(taken.map(|segment| left(&segment)).eq(kept..count));
-                assert_eq!((segments.len() as u64, segments.is_empty()), (kept, kept == 0));
+                assert_eq!((segments.len(), segments.is_empty()), (kept, kept == 0));
             }
         }
     }

@@ -5,23 +5,21 @@
 //!            ┌──────────────────────▶ Unanswered ───────────────────▶ Answered     (the monitor has sent a 504)
 //!            │ ◀───────begin──────────                                    │ restart
 //!   Owner ◀──┤                                                            ▼
-//!    │ ▲ ▲   │ hold                                                     Owner
-//!    │ │ │   └─────▶ Held                   (a whole answer, which the reactor sends with others)
-//!    │ │ │
-//!    │ │ └───────────────── looked: nothing new, all sent ──────────────┐
-//!    │ │                                                                │
-//!    │ │ restart                    leave                               │
-//!    │ │         ┌───────────────────────────────▶ Left { fresh } ──────┤
-//!    │ │         │                                     │ looked: full   │
-//!    ├─┼─────────┘                                     ▼                │
-//!    │ │                                            Blocked ────────────┘
-//!    │ │ give_back
-//!    │ └──────────── Lent { had_event } ◀──lend── Owner, Held, Left, Blocked
+//!    │ ▲     │ hold                                                     Owner
+//!    │ │     └─────▶ Held                   (a whole answer, which the reactor sends with others)
+//!    │ │
+//!    │ └─────────────────── looked: nothing new, all sent ──────────────┐
+//!    │                                                                  │
+//!    │ restart                      leave                               │
+//!    │         ┌───────────────────────────────▶ Left { fresh } ────────┤
+//!    │         │                                     │ looked: full     │
+//!    └─────────┘                                     ▼                  │
+//!                                                 Blocked ──────────────┘
 //! ```
 //!
-//! The owner is the exchange, or the reactor between two of them. It sends in every state but *Answered* and *Lent*. In *Left* and
-//! *Blocked* the monitor sends as well: the lock puts the bytes in order. `restart` leads from any state but *Lent* to *Owner*: the
-//! reply is over, or another one begins.
+//! The owner is the exchange, or the reactor between two of them. It sends in every state but *Answered*. In *Left* and *Blocked* the
+//! monitor sends as well: the lock puts the bytes in order. `restart` leads from any state to *Owner*: the reply is over, or another
+//! one begins. What lies in a file is sent by a job in any of these states (`output/files.rs`), and the others stop in front of it.
 //!
 //! The monitor has a list of outputs in *Left*, and looks at them with each tick. It is told of one once: a stream of many pieces
 //! stays *Left* for as long as bytes come, and for one tick more. Of a *Blocked* one the kernel tells. So a stream that says nothing,
@@ -43,8 +41,6 @@ pub enum Turn {
     Left { fresh: bool },
     /// The monitor sends what waits when the socket has room.
     Blocked,
-    /// The thread that sends files has what waits. `had_event`: there may be room since.
-    Lent { had_event: bool },
 }
 
 /// The parts of a request that the monitor's answer depends on.
@@ -63,6 +59,8 @@ pub enum Looked {
     Full,
     /// The socket takes no more, and cannot be watched.
     Unwatched,
+    /// A job is at what is next.
+    Away,
     /// The connection is broken, which the owner will find.
     Broken,
 }
@@ -77,7 +75,7 @@ impl Turn {
                 *self = Turn::Owner;
                 true
             }
-            Turn::Answered | Turn::Lent { .. } => false,
+            Turn::Answered => false,
         }
     }
 
@@ -118,33 +116,11 @@ impl Turn {
         *self = match looked {
             _ if !self.is_left() => return false,
             Looked::AllSent if was_fresh => Turn::Left { fresh: false },
-            Looked::Unwatched => Turn::Left { fresh: false },
+            Looked::Unwatched | Looked::Away => Turn::Left { fresh: false },
             Looked::Full => Turn::Blocked,
             Looked::AllSent | Looked::Broken => Turn::Owner,
         };
         matches!(self, Turn::Left { .. })
-    }
-
-    /// The thread that sends files gets what waits.
-    pub fn lend(&mut self) {
-        *self = Turn::Lent { had_event: false };
-    }
-
-    /// Something happens to the connection. Whether what waits is lent: its return will tell.
-    #[inline]
-    pub fn note_event(&mut self) -> bool {
-        match self {
-            Turn::Lent { had_event } => {
-                *had_event = true;
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// What was lent is back. Whether something happened to the connection meanwhile.
-    pub fn give_back(&mut self) -> bool {
-        std::mem::take(self) != (Turn::Lent { had_event: false })
     }
 
     /// The reply is over, or another one begins. The state that ends.
@@ -190,7 +166,7 @@ mod tests {
     fn the_kernel_tells_of_a_full_socket_unless_it_cannot_be_watched() {
         let mut turn = Turn::default();
         turn.leave();
-        assert!(turn.looked(Looked::Unwatched), "it is asked again");
+        assert!(turn.looked(Looked::Unwatched) && turn.looked(Looked::Away), "it is asked again");
         assert!(!turn.looked(Looked::Full) && turn == Turn::Blocked);
         assert!(!turn.leave() && turn.begin(), "the owner adds to what waits");
         assert!(!turn.looked(Looked::Full) && !turn.looked(Looked::AllSent));
@@ -205,17 +181,5 @@ mod tests {
         assert!(!turn.looked(Looked::AllSent) && turn == Turn::Owner);
         turn.expect(asked());
         assert!(!turn.looked(Looked::Broken) && turn == Turn::Unanswered(asked()));
-    }
-
-    #[test]
-    fn what_happens_while_a_file_is_lent_is_told_when_it_is_back() {
-        let mut turn = Turn::default();
-        assert!(!turn.note_event());
-        turn.lend();
-        assert!(!turn.begin(), "the thread sends");
-        assert!(!turn.give_back());
-        turn.lend();
-        assert!(turn.note_event() && turn.give_back());
-        assert_eq!(turn, Turn::Owner);
     }
 }

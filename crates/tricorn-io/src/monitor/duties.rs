@@ -72,7 +72,7 @@ const DUTIES: [Duty; 14] = [
     Duty { look: |_, shared, look| serve_admin(shared, look), due: |_, _, _| None },
     // What streams have left in their outputs.
     Duty {
-        look: |_, shared, look| shared.waiting.streams.send_some(look.has_room),
+        look: |_, shared, look| shared.waiting.streams.send_some(&shared.responses.disks, look.has_room),
         due: |_, shared, _| shared.waiting.streams.any().then_some(TICK),
     },
     // Exchanges that were lost.

@@ -56,15 +56,8 @@ impl Engine {
         while let Some(place) = next {
             next = shared.baton.take().reactor.close_from(place);
         }
-        let spooler = shared.baton.take().reactor.take_spooler();
-        if let Some(spooler) = spooler {
-            spooler.end();
-        }
-        let sender = shared.baton.take().reactor.take_sender();
-        if let Some(sender) = sender {
-            let owners = sender.end();
-            shared.baton.take().reactor.take_owners(owners);
-        }
+        shared.responses.disks.pool().end();
+        shared.baton.take().reactor.take_all_returned();
         let lost = shared.logs.flush(shared.board);
         shared.board.state(State::Stopped);
         #[cfg(feature = "baton-tracking")]

@@ -1,16 +1,14 @@
 //! What request bodies take of a worker's memory and of the disk, and the way from the one to the other.
-use super::spooler::{Piece, Spooler, Written};
-use super::tokens::SPOOLED;
+use super::spooler::{NoThread, Piece, Spooler, Written};
 use crate::clock;
 use crate::config::{self, Config, Received};
+use crate::disk::Pool;
 use crate::exchange::body::{Body, NoMemory, Pending, Spool};
 use crate::exchange::buffers::Request;
 use crate::exchange::id::RequestId;
 use crate::one_queue::siblings::Pages;
 use crate::scoreboard::{Scoreboard, Word};
 use crate::stream::Stream;
-use crate::sys::poll::Poller;
-use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,7 +21,6 @@ const SPARE: usize = 8;
 pub struct Bodies {
     config: Arc<Config>,
     board: Scoreboard,
-    poller: Arc<Poller>,
     /// Of all workers, ours among them; `None`: there are no others.
     pages: Option<Pages>,
     /// Bytes in memory, those on their way to the disk included.
@@ -32,7 +29,7 @@ pub struct Bodies {
     leaving: usize,
     /// Bytes on disk and on their way there.
     on_disk: u64,
-    spooler: Option<Spooler>,
+    spooler: Spooler,
     /// Requests whose bodies are not read until less is on its way to the disk.
     line: VecDeque<RequestId>,
     spare: Vec<Vec<u8>>,
@@ -47,16 +44,15 @@ pub enum Ahead {
 }
 
 impl Bodies {
-    pub fn new(config: Arc<Config>, board: Scoreboard, poller: Arc<Poller>) -> Bodies {
+    pub fn new(config: Arc<Config>, board: Scoreboard, pool: Pool) -> Bodies {
         Bodies {
+            spooler: Spooler::new(pool, config.upload_dir.clone()),
             config,
             board,
-            poller,
             pages: None,
             held: 0,
             leaving: 0,
             on_disk: 0,
-            spooler: None,
             line: VecDeque::new(),
             spare: Vec::new(),
         }
@@ -200,30 +196,22 @@ impl Bodies {
     /// Gives the pending bytes to the writer.
     pub fn write(&mut self, id: RequestId, request: &mut Request) -> Result<(), Box<Refusal>> {
         let Request { body: Body::Spooled(spool), counted, .. } = request else { return Ok(()) };
-        let spooler = spooler(&mut self.spooler, &self.config, &self.poller).map_err(no_thread)?;
         let (file, bytes) = spool.lend(clock::now());
         counted.memory = 0; // the writer's from now on, and counted until they are written
-        if spooler.write(Piece { id, file, bytes, len: spool.len() }) {
-            return Ok(());
-        }
-        let detail = "the thread that writes request bodies to disk has ended";
-        Err(Box::new(Refusal::new(RefusalKind::InternalError, detail)))
+        self.spooler.write(Piece { id, file, bytes, len: spool.len() }).map_err(no_thread)
     }
 
     /// The next piece that was written and that a connection waits for. The memory it took is free; the disk as well, if
     /// its connection is gone.
     pub fn take_written(&mut self, is_awaited: impl Fn(RequestId) -> bool) -> Option<Written> {
         loop {
-            let mut written = self.spooler.as_ref()?.take_written()?;
+            let mut written = self.spooler.take_written()?;
             self.has_left(std::mem::take(&mut written.bytes));
             if is_awaited(written.id) {
                 return Some(written);
             }
             self.on_disk = self.on_disk.saturating_sub(written.len);
             self.tell_disk();
-            if let Ok(file) = written.result {
-                self.close(OwnedFd::from(file));
-            }
         }
     }
 
@@ -279,16 +267,12 @@ impl Bodies {
         if request.counted.disk == 0 {
             return;
         }
-        let mut file = request.counted.kept.take();
+        request.counted.kept = None;
         if let Body::Spooled(spool) = std::mem::take(&mut request.body) {
             if spool.is_lent() {
                 return; // counted back in `take_written`
             }
             self.leaving = self.leaving.saturating_sub(spool.pending());
-            file = file.or(spool.abandon().map(OwnedFd::from));
-        }
-        if let Some(file) = file {
-            self.close(file);
         }
         self.on_disk = self.on_disk.saturating_sub(request.counted.disk);
         self.tell_disk();
@@ -304,20 +288,7 @@ impl Bodies {
 
     /// The application gets the body of this request.
     pub fn lend_out(&self, request: &mut Request) {
-        request.counted.kept =
-            request.body.spool().and_then(Spool::file).and_then(|file| file.try_clone().ok()).map(OwnedFd::from);
-    }
-
-    /// Closes a body's file where that may take long. Without the thread it is closed here.
-    fn close(&mut self, file: OwnedFd) {
-        if let Ok(spooler) = spooler(&mut self.spooler, &self.config, &self.poller) {
-            spooler.close(file);
-        }
-    }
-
-    /// The thread, to be ended without the baton.
-    pub fn take_spooler(&mut self) -> Option<Spooler> {
-        self.spooler.take()
+        request.counted.kept = request.body.spool().and_then(Spool::file).and_then(|file| file.duplicate().ok());
     }
 
     fn tell_memory(&self) {
@@ -329,14 +300,6 @@ impl Bodies {
     }
 }
 
-/// The thread, made when it is first wanted.
-fn spooler<'s>(running: &'s mut Option<Spooler>, config: &Config, poller: &Poller) -> std::io::Result<&'s Spooler> {
-    match running {
-        Some(spooler) => Ok(spooler),
-        none => Ok(none.insert(Spooler::start(poller, SPOOLED, config.upload_dir.clone(), config.fault)?)),
-    }
-}
-
 /// Bytes whose number a client chose find no memory.
 #[cold]
 pub fn no_memory(_: NoMemory) -> Box<Refusal> {
@@ -344,7 +307,7 @@ pub fn no_memory(_: NoMemory) -> Box<Refusal> {
 }
 
 #[cold]
-fn no_thread(error: std::io::Error) -> Box<Refusal> {
-    let detail = format!(": a thread that writes request bodies to disk cannot be made: {error}");
+fn no_thread(_: NoThread) -> Box<Refusal> {
+    let detail = ": a thread that writes request bodies to disk cannot be made";
     Box::new(Refusal::new(RefusalKind::Overloaded, detail))
 }

@@ -3,7 +3,6 @@ use crate::config;
 use crate::exchange::Attachment;
 use crate::exchange::outbox::{Outbox, SharedBytes};
 use crate::exchange::output::Output;
-use crate::exchange::overflow::Overflow;
 
 /// Something the log should tell; taken by an app thread (`Engine::take_notices`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,15 +18,13 @@ pub struct Chores {
     pub notices: Vec<Notice>,
     pub attachments: Vec<Attachment>,
     pub spent: Vec<SharedBytes>,
-    /// Files of responses, to be closed without the GIL.
-    pub files: Vec<Box<Overflow>>,
 }
 
 impl Chores {
     /// How much there is to do.
     pub fn weight(&self) -> usize {
-        let Chores { notices, attachments, spent, files } = self;
-        notices.len() + attachments.len() + spent.len() + files.len()
+        let Chores { notices, attachments, spent } = self;
+        notices.len() + attachments.len() + spent.len()
     }
 
     /// Closes a connection, or our handle of it: nothing of what waits there is sent any more.
@@ -39,7 +36,6 @@ impl Chores {
 
     pub(super) fn end_outbox(&mut self, outbox: &mut Outbox) {
         outbox.clear(&mut self.spent);
-        self.files.extend(outbox.take_overflow());
     }
 
     /// Keeps a line for the log; beyond a number of them they are dropped.

@@ -1,17 +1,20 @@
-//! Descriptors that clients hold beside those of their connections, and the thread that some of them are lent to.
-use super::sender::Sender;
+//! Descriptors that clients hold beside those of their connections, and the jobs that some of them are with.
+use crate::exchange::output::{DiskOutcome, Disks};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 
 pub(super) struct ExtraDescriptors {
-    /// Of bodies, of replies that wait for their clients, and of connections that the sender has after their end.
+    /// Of bodies, and of replies that wait for their clients.
     files: usize,
     /// Connections that are bridged: our end of a pair, and the exchange's.
     bridges: usize,
-    pub sender: Sender,
+    pub disks: Arc<Disks>,
+    pub returned: Receiver<DiskOutcome>,
 }
 
 impl ExtraDescriptors {
-    pub fn new(sender: Sender) -> ExtraDescriptors {
-        ExtraDescriptors { files: 0, bridges: 0, sender }
+    pub fn new(disks: Arc<Disks>, returned: Receiver<DiskOutcome>) -> ExtraDescriptors {
+        ExtraDescriptors { files: 0, bridges: 0, disks, returned }
     }
 
     /// A file, if it is one.
@@ -33,8 +36,9 @@ impl ExtraDescriptors {
         self.bridges -= 1;
     }
 
+    /// With the connections that have ended while a job sends on them.
     #[inline]
     pub fn count(&self) -> usize {
-        self.files + 2 * self.bridges
+        self.files + 2 * self.bridges + self.disks.abandoned()
     }
 }

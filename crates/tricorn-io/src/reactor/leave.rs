@@ -1,8 +1,6 @@
 //! A worker that leaves, and its end.
 use super::Reactor;
 use super::chores::Chores;
-use super::sender::Ending;
-use super::spooler::Spooler;
 use crate::exchange::outbox::SharedBytes;
 
 impl Reactor {
@@ -43,17 +41,12 @@ impl Reactor {
         self.connections.close_from(start)
     }
 
-    /// The thread that writes bodies, to be ended without the baton.
-    pub fn take_spooler(&mut self) -> Option<Spooler> {
-        self.connections.take_spooler()
+    /// Takes what jobs have brought back. They have ended.
+    pub fn take_all_returned(&mut self) {
+        self.connections.take_all_returned();
     }
 
-    /// The same of the thread that sends files.
-    pub fn take_sender(&mut self) -> Option<Ending> {
-        self.connections.take_sender()
-    }
-
-    /// Owners of bytes that were with that thread.
+    /// Owners of bytes that are sent.
     pub fn take_owners(&mut self, owners: Vec<SharedBytes>) {
         self.connections.take_owners(owners);
     }

@@ -24,7 +24,6 @@ mod bodies;
 mod channel_watch;
 mod chores;
 mod connections;
-mod disk_thread;
 mod dispatch;
 mod edges;
 mod extra_descriptors;
@@ -38,7 +37,6 @@ mod listener;
 mod outgoing;
 mod pump;
 mod queue;
-pub mod sender;
 mod slab;
 mod spooler;
 mod stranded;
@@ -54,7 +52,7 @@ pub use connections::{Readiness, Runner, SlotReadiness};
 pub use hand_over::{Front, Handed};
 pub use jobs::Job;
 pub use listener::Listener;
-pub use tokens::WAKE;
+pub use tokens::{DISK_NEWS, WAKE};
 pub use wire::Protocol;
 
 use crate::clock::{self, WallText};
@@ -62,7 +60,7 @@ use crate::config::Config;
 use crate::exchange::Exchange;
 use crate::exchange::id::RequestId;
 use crate::exchange::outbox::Outbox;
-use crate::exchange::output::Output;
+use crate::exchange::output::{DiskOutcome, Disks, Output};
 use crate::exchange::responses::ToldLoad;
 use crate::logs::Logs;
 use crate::one_queue::siblings::Pages;
@@ -78,9 +76,11 @@ use admin::Admin;
 use admission::{Admission, Limits};
 use connections::Connections;
 use dispatch::Dispatch;
+use extra_descriptors::ExtraDescriptors;
 use queue::Queue;
 use rustix::fd::{BorrowedFd, RawFd};
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use tricorn_proto::message::Refusal;
 
 /// What a reactor is given by the engine.
@@ -94,6 +94,8 @@ pub struct Surroundings {
     pub sleeper: Arc<Sleeper>,
     pub callers: Callers,
     pub load: Arc<ToldLoad>,
+    pub disks: Arc<Disks>,
+    pub returned: Receiver<DiskOutcome>,
 }
 
 pub struct Reactor {
@@ -108,14 +110,16 @@ pub struct Reactor {
 
 impl Reactor {
     pub fn new(given: Surroundings) -> Reactor {
-        let Surroundings { config, board, poller, entrance, logs, listeners, sleeper, callers, load } = given;
+        let Surroundings { config, board, poller, entrance, logs, listeners, sleeper, callers, load, disks, returned } =
+            given;
+        let pool = disks.pool().clone();
         let admission = Admission::new(Queue::new(config.queue_order), callers, Limits::new(&config));
         Reactor {
             board,
             accepting: Accepting::new(config.clone(), board, poller.clone(), entrance, listeners),
-            connections: Connections::new(config.clone(), board, poller.clone(), sleeper.clone(), logs),
+            connections: Connections::new(config.clone(), board, poller.clone(), sleeper.clone(), logs, ExtraDescriptors::new(disks, returned)),
             dispatch: Dispatch::new(board, admission),
-            admin: Box::new(Admin::new(config.clone(), board, poller, sleeper, load)),
+            admin: Box::new(Admin::new(config.clone(), board, poller, sleeper, load, pool)),
             config,
         }
     }

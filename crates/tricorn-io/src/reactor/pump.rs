@@ -30,8 +30,9 @@ impl Reactor {
             let complete = if let Some(token) = self.connections.work_mut().next_again() {
                 let outcome = self.connections.look_again(token);
                 self.act_on(outcome)
-            } else if self.connections.work().has_written() {
-                self.connections.take_written()
+            } else if self.connections.work().has_disk_news() {
+                let outcome = self.connections.take_disk_news();
+                self.act_on(outcome)
             } else if let Some(listener) = self.accepting.next_in_round() {
                 self.accept_one(listener)
             } else if let Some(event) = self.dispatch.next_event() {
@@ -79,8 +80,7 @@ impl Reactor {
             Source::Wake => self.dispatch.wake(),
             Source::Channel => self.accepting.message_came(),
             Source::GroupWakeup => {}
-            Source::Spooled => self.connections.work_mut().pieces_are_written(true),
-            Source::Scraped => self.answer_scrapes(),
+            Source::DiskNews => self.connections.work_mut().note_disk_news(true),
         }
         None
     }

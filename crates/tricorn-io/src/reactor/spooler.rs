@@ -1,17 +1,10 @@
-//! The spooler: a native thread that writes request bodies to disk.
-//!
-//! A write to a file waits where the disk is slow, the quota of dirty pages is used up or the server of a network file
-//! system is away, whatever O_NONBLOCK says (open(2)). So nothing that holds the baton or the GIL touches a body's file: it
-//! is made, written and closed by a thread of its own (`disk_thread.rs`).
-use super::disk_thread::{DiskThread, stall};
-use crate::config::Failpoint;
-use crate::exchange::body::{self, Pending};
+//! Writes request bodies to disk: a job for each piece, one at a time for a body.
+use crate::disk::{DiskFile, Job, Place, Pool};
+use crate::exchange::body::Pending;
 use crate::exchange::id::RequestId;
-use crate::sys::poll::{Poller, Token};
-use rustix::fd::OwnedFd;
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, IoSlice};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// A piece of a body, to be written to the end of its file.
 #[derive(Debug)]
@@ -19,148 +12,125 @@ pub struct Piece {
     /// Whose body it is.
     pub id: RequestId,
     /// `None`: the body has no file yet.
-    pub file: Option<File>,
+    pub file: Option<DiskFile>,
     pub bytes: Pending,
     /// Bytes of the body with this piece.
     pub len: u64,
 }
 
-/// What became of a piece.
+/// A piece that was written, or could not be.
 #[derive(Debug)]
 pub struct Written {
     pub id: RequestId,
-    pub result: io::Result<File>,
+    pub result: io::Result<DiskFile>,
     /// Its bytes, so that their memory can be used again.
     pub bytes: Pending,
     /// Bytes of the body with this piece.
     pub len: u64,
 }
 
+/// The reactor's end of the pool.
 #[derive(Debug)]
-enum Order {
-    Write(Piece),
-    /// Closing the last descriptor of a file without a name frees its blocks, which takes time where there are many.
-    Close(OwnedFd),
+pub struct Spooler {
+    pool: Pool,
+    directory: Option<PathBuf>,
+    written: Sender<Written>,
+    inbox: Receiver<Written>,
 }
 
-/// What the reactor holds of the thread.
+/// The pool has no thread.
 #[derive(Debug)]
-pub struct Spooler(DiskThread<Order, Written>);
+pub struct NoThread;
 
 impl Spooler {
-    /// Makes the thread. `token` names the event that says that pieces were written.
-    pub fn start(
-        poller: &Poller,
-        token: Token,
-        directory: Option<PathBuf>,
-        fault: Option<Failpoint>,
-    ) -> io::Result<Spooler> {
-        let write = move |order: Order, is_closed: bool| match order {
-            Order::Write(Piece { id, file, bytes, len }) if !is_closed => {
-                if let (Some(Failpoint::StallDisk), Some(directory)) = (fault, &directory) {
-                    stall(directory);
-                }
-                let result = append(file, bytes.as_ref(), directory.as_deref());
-                Some(Written { id, result, bytes, len })
-            }
-            Order::Write(_) => None,
-            Order::Close(file) => {
-                drop(file);
-                None
-            }
-        };
-        DiskThread::start("tricorn-spooler", poller, token, write).map(Spooler)
+    pub fn new(pool: Pool, directory: Option<PathBuf>) -> Spooler {
+        let (written, inbox) = channel();
+        Spooler { pool, directory, written, inbox }
     }
 
-    /// False if the thread is gone.
-    pub fn write(&self, piece: Piece) -> bool {
-        self.0.order(Order::Write(piece)).is_ok()
-    }
-
-    /// Closes a file.
-    pub fn close(&self, file: OwnedFd) {
-        // Without the thread it is closed with the order that comes back.
-        let _ = self.0.order(Order::Close(file));
+    /// Has a piece written.
+    pub fn write(&self, piece: Piece) -> Result<(), NoThread> {
+        let place = piece.file.as_ref().map_or(Place::TEMPORARY, DiskFile::place);
+        let job =
+            Write { pool: self.pool.clone(), piece, directory: self.directory.clone(), written: self.written.clone() };
+        self.pool.submit(place, Box::new(job)).map_err(|_| NoThread)
     }
 
     /// The next piece that was written.
     pub fn take_written(&self) -> Option<Written> {
-        self.0.take()
-    }
-
-    /// Ends the thread: pieces that wait are dropped, as their connections are gone.
-    pub fn end(self) {
-        self.0.end(drop);
+        self.inbox.try_recv().ok()
     }
 }
 
-fn append(file: Option<File>, bytes: &[u8], directory: Option<&Path>) -> io::Result<File> {
-    let mut file = match file {
-        Some(file) => file,
-        None => body::new_file(directory)?,
-    };
-    file.write_all(bytes)?;
-    Ok(file)
+struct Write {
+    pool: Pool,
+    piece: Piece,
+    directory: Option<PathBuf>,
+    written: Sender<Written>,
+}
+
+impl Job for Write {
+    fn run(self: Box<Self>) -> bool {
+        let Write { pool, piece: Piece { id, file, bytes, len }, directory, written } = *self;
+        let file = file.map_or_else(|| DiskFile::temporary(directory.as_deref(), &pool), Ok);
+        let result = file.and_then(|file| {
+            let piece = bytes.as_ref();
+            file.write(&mut [IoSlice::new(piece)], len - piece.len() as u64)?;
+            Ok(file)
+        });
+        // The reactor may be gone.
+        let _ = written.send(Written { id, result, bytes, len });
+        true
+    }
+
+    /// Its connection is gone.
+    fn give_up(self: Box<Self>) {}
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::clock::MILLI;
-    use crate::sys::poll::{Events, ready};
+    use crate::sys::poll::ready;
     use rustix::event::PollFlags;
-    use std::io::{Read, Seek, SeekFrom};
 
-    const WRITTEN: Token = 7;
     const WAIT: u64 = 20_000 * MILLI;
 
-    fn piece(connection: u64, file: Option<File>, bytes: &[u8]) -> Piece {
-        Piece {
-            id: RequestId::new(connection, 0),
-            file,
-            bytes: Pending::Owned(bytes.to_vec()),
-            len: bytes.len() as u64,
-        }
+    fn piece(file: Option<DiskFile>, bytes: &[u8], len: u64) -> Piece {
+        Piece { id: RequestId::new(1, 0), file, bytes: Pending::Owned(bytes.to_vec()), len }
     }
 
-    fn next(spooler: &Spooler, poller: &Poller) -> Written {
+    fn next(spooler: &Spooler) -> Written {
         loop {
             if let Some(written) = spooler.take_written() {
                 return written;
             }
-            assert!(!ready(poller.as_fd(), PollFlags::IN, WAIT).is_empty(), "the wake-up comes");
-            let mut events = Events::default();
-            poller.wait(&mut events, Some(0)).expect("events");
-            assert_eq!(events.pop().map(|event| event.token), Some(WRITTEN));
+            assert!(!ready(spooler.pool.news(), PollFlags::IN, WAIT).is_empty(), "the wake-up comes");
         }
     }
 
     #[test]
     fn pieces_are_written_one_after_another_and_the_file_comes_back() {
-        let poller = Poller::new().expect("a poller");
-        let spooler = Spooler::start(&poller, WRITTEN, None, None).expect("a thread");
-        assert!(spooler.write(piece(1, None, b"one ")));
-        let file = next(&spooler, &poller).result.expect("a file");
-        assert!(spooler.write(piece(1, Some(file), b"two")));
-        let mut written = next(&spooler, &poller);
-        assert_eq!((written.id.connection(), written.len, written.bytes.as_ref()), (1, 3, b"two".as_slice()));
-        let file = written.result.as_mut().expect("a file");
-        file.seek(SeekFrom::Start(0)).expect("disk");
-        let mut text = String::new();
-        file.read_to_string(&mut text).expect("disk");
-        assert_eq!(text, "one two");
-        spooler.end();
+        let spooler = Spooler::new(Pool::new(None).expect("a pool"), None);
+        assert!(spooler.write(piece(None, b"one ", 4)).is_ok());
+        let file = next(&spooler).result.expect("a file");
+        assert!(spooler.write(piece(Some(file), b"two", 7)).is_ok());
+        let written = next(&spooler);
+        assert_eq!((written.id.connection(), written.len, written.bytes.as_ref()), (1, 7, b"two".as_slice()));
+        let mut text = [0; 16];
+        let count = rustix::io::pread(written.result.expect("a file"), &mut text, 0).expect("disk");
+        assert_eq!(&text[..count], b"one two");
+        spooler.pool.end();
+        assert!(spooler.write(piece(None, b"late", 4)).is_err());
     }
 
     #[test]
     fn a_directory_that_is_gone_is_an_error_and_not_the_end() {
-        let poller = Poller::new().expect("a poller");
-        let spooler = Spooler::start(&poller, WRITTEN, Some("/nonexistent/uploads".into()), None).expect("a thread");
-        for token in [1, 2] {
-            assert!(spooler.write(piece(token, None, b"x")));
-            let error = next(&spooler, &poller).result.expect_err("no directory");
+        let spooler = Spooler::new(Pool::new(None).expect("a pool"), Some("/nonexistent/uploads".into()));
+        for _ in 0..2 {
+            assert!(spooler.write(piece(None, b"x", 1)).is_ok());
+            let error = next(&spooler).result.expect_err("no directory");
             assert_eq!(error.kind(), io::ErrorKind::NotFound);
         }
-        spooler.end();
     }
 }

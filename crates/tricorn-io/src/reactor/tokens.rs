@@ -20,10 +20,8 @@ pub const WAKE: Token = Token::MAX;
 pub const CHANNEL: Token = Token::MAX - 1;
 /// The group was woken.
 pub const GROUP_WAKEUP: Token = Token::MAX - 2;
-/// Pieces of bodies are on disk.
-pub(super) const SPOOLED: Token = Token::MAX - 3;
-/// The application's metrics have been read.
-pub(super) const SCRAPED: Token = Token::MAX - 4;
+/// Jobs at disks have an outcome.
+pub const DISK_NEWS: Token = Token::MAX - 3;
 
 /// Where an event comes from. Tokens are those of the table that has the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +35,7 @@ pub(super) enum Source {
     Wake,
     Channel,
     GroupWakeup,
-    Spooled,
-    Scraped,
+    DiskNews,
 }
 
 impl Source {
@@ -51,8 +48,7 @@ impl Source {
             WAKE => Source::Wake,
             CHANNEL => Source::Channel,
             GROUP_WAKEUP => Source::GroupWakeup,
-            SPOOLED => Source::Spooled,
-            SCRAPED => Source::Scraped,
+            DISK_NEWS => Source::DiskNews,
             listener if listener & ADMIN_LISTENERS != 0 => Source::AdminListener(listener as u16),
             listener => Source::Listener(listener as u16),
         }
@@ -76,14 +72,14 @@ mod tests {
     #[test]
     fn each_token_stands_for_one_thing() {
         let connection = 0x3fff_fffe_0000_0007;
-        let sources = [connection, connection | NEAR, of_admin(connection), SPECIAL + 3, of_admin_listener(3), SCRAPED];
+        let sources = [connection, connection | NEAR, of_admin(connection), SPECIAL + 3, of_admin_listener(3), DISK_NEWS];
         let expected = [
             Source::Connection(connection),
             Source::Bridge(connection),
             Source::AdminConnection(connection),
             Source::Listener(3),
             Source::AdminListener(3),
-            Source::Scraped,
+            Source::DiskNews,
         ];
         assert_eq!(sources.map(Source::of), expected);
     }

@@ -1,11 +1,11 @@
 //! The outputs that streams have left bytes in (`exchange/turn.rs`): the monitor sends them, at its next tick or when there is room.
-use crate::exchange::output::Watched;
+use crate::exchange::output::{Disks, Watched};
 use crate::sys::poll::{Events, Poller, Token};
 use rustix::fd::BorrowedFd;
 use rustix::io;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub struct Streams {
     /// To be looked at at the next tick.
@@ -89,7 +89,7 @@ impl Streams {
     }
 
     /// Sends what the kernel takes. `has_room`: [`Streams::room`] was readable.
-    pub fn send_some(&self, has_room: bool) {
+    pub fn send_some(&self, disks: &Arc<Disks>, has_room: bool) {
         if !has_room && !self.any() {
             return;
         }
@@ -105,7 +105,7 @@ impl Streams {
         }
         let mut outputs = std::mem::take(&mut at_work.outputs);
         outputs.retain(|output| {
-            output.send_left(|socket| {
+            output.send_left(disks, |socket| {
                 self.room.await_room(socket, output.key())?;
                 at_work.note_full(output);
                 Ok(())

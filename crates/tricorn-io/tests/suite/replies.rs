@@ -3,7 +3,7 @@
 use crate::harness;
 use harness::*;
 use std::sync::Arc;
-use tricorn_io::{Config, Engine, Exchange, Sent};
+use tricorn_io::{Config, Engine, Exchange, IsLast, Sent};
 use tricorn_proto::response::HeadInputs;
 
 /// More than the sockets of the loopback hold.
@@ -268,7 +268,7 @@ fn a_file_is_sent_whole_between_pieces_and_one_that_is_too_short_closes_the_conn
         let close = engine.closes_connections();
         let inputs = HeadInputs { date: wall.date(), body_length: Some(length), close, ..HeadInputs::default() };
         let file = std::fs::File::open(&name).expect("the file");
-        exchange.write_file(&inputs, file.into(), 0, length);
+        engine.write_file(exchange, &inputs, file.into(), (0, length), IsLast::Yes);
         exchange.end();
     });
     let mut client = server.connect();

@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use tricorn_io::tls::{ClientCertificates, Reason};
-use tricorn_io::{Config, Engine, Exchange, Sent};
+use tricorn_io::{Config, Engine, Exchange, IsLast, Sent};
 use tricorn_proto::message::Scheme;
 
 /// More than the sockets of the loopback hold.
@@ -174,9 +174,8 @@ fn a_file_is_sent_whole() {
         exchange.request.reply.status(b"200 OK").expect("a status");
         let wall = exchange.wall.clone();
         let inputs = tricorn_proto::response::HeadInputs { date: wall.date(), server: b"", ..Default::default() };
-        exchange.write_file(&inputs, file.into(), 0, BIG as u64);
+        engine.write_file(exchange, &inputs, file.into(), (0, BIG as u64), IsLast::Yes);
         exchange.end();
-        let _ = engine;
     });
     let mut client = world.connect(&server);
     for _ in 0..2 {

@@ -7,11 +7,12 @@ use rustix::fs::{CWD, FileType, Mode};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use tricorn_io::{Config, Failpoint, Wake};
+use tricorn_io::{Config, Engine, Exchange, Failpoint, IsLast, Sent, Wake};
 use tricorn_proto::response::HeadInputs;
 
 const MIB: u64 = 1 << 20;
@@ -27,10 +28,28 @@ struct HungDisk(PathBuf);
 
 impl HungDisk {
     fn new(name: &str) -> HungDisk {
+        let disk = HungDisk::with_files(name);
+        disk.hang("stall");
+        disk
+    }
+
+    /// One on which single files may hang.
+    fn with_files(name: &str) -> HungDisk {
         let directory = std::env::temp_dir().join(format!("tricorn-uploads-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&directory).expect("a directory");
-        rustix::fs::mknodat(CWD, directory.join("stall"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a FIFO");
         HungDisk(directory)
+    }
+
+    /// From now on what this FIFO stands for hangs.
+    fn hang(&self, name: &str) {
+        rustix::fs::mknodat(CWD, self.0.join(name), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a FIFO");
+    }
+
+    /// From now on all reads of this file hang. The FIFO that they wait for.
+    fn hang_file(&self, name: &str) -> String {
+        let fifo = format!("stall-{}", std::fs::metadata(self.0.join(name)).expect("the file").ino());
+        self.hang(&fifo);
+        fifo
     }
 
     fn config(&self) -> Config {
@@ -39,7 +58,11 @@ impl HungDisk {
 
     /// The disk works for as long as the value lives. Opened both ways a FIFO waits for no peer (fifo(7)).
     fn mend(&self) -> File {
-        OpenOptions::new().read(true).write(true).open(self.0.join("stall")).expect("the FIFO")
+        self.mend_one("stall")
+    }
+
+    fn mend_one(&self, fifo: &str) -> File {
+        OpenOptions::new().read(true).write(true).open(self.0.join(fifo)).expect("the FIFO")
     }
 }
 
@@ -147,30 +170,35 @@ fn a_crowd_is_dealt_with_in_many_holds_of_the_baton() {
     server.engine.leave(slot, None);
 }
 
+/// Answers with the file that is named, of this directory.
+fn send_file_of(directory: &Path, engine: &Engine, exchange: &mut Exchange) {
+    let name = path(exchange);
+    let name = name.trim_start_matches('/');
+    if name.is_empty() {
+        answer(engine, exchange, b"");
+        return;
+    }
+    let file = File::open(directory.join(name)).expect("the file");
+    let length = file.metadata().expect("the file").len();
+    exchange.request.reply.status(b"200 OK").expect("a status");
+    let wall = exchange.wall.clone();
+    let inputs = HeadInputs { date: wall.date(), body_length: Some(length), ..HeadInputs::default() };
+    engine.write_file(exchange, &inputs, file.into(), (0, length), IsLast::Yes);
+    exchange.end();
+}
+
 #[test]
 fn a_disk_that_hangs_holds_up_the_reader_of_its_own_file_alone() {
     let disk = HungDisk::new("file");
     let body = noise(20_000_000);
-    let name = disk.0.join("large");
-    std::fs::write(&name, &body).expect("a file");
-    let (length, threads) = (body.len() as u64, 2);
-    let server =
-        Server::start(Config { threads, write_timeout: 300 * MILLI, ..disk.config() }, move |engine, exchange| {
-            if path(exchange) != "/file" {
-                answer(engine, exchange, b"");
-                return;
-            }
-            exchange.request.reply.status(b"200 OK").expect("a status");
-            let wall = exchange.wall.clone();
-            let inputs = HeadInputs { date: wall.date(), body_length: Some(length), ..HeadInputs::default() };
-            let file = File::open(&name).expect("the file");
-            exchange.write_file(&inputs, file.into(), 0, length);
-            exchange.end();
-        });
+    std::fs::write(disk.0.join("large"), &body).expect("a file");
+    let directory = disk.0.clone();
+    let config = Config { threads: 2, write_timeout: 300 * MILLI, ..disk.config() };
+    let server = Server::start(config, move |engine, exchange| send_file_of(&directory, engine, exchange));
     let mut client = server.connect();
-    client.ask("/file");
+    client.ask("/large");
     server.until(Word::Requests, 1);
-    assert!(server.get(Word::BytesOut) < length, "the socket does not take it at once");
+    assert!(server.get(Word::BytesOut) < body.len() as u64, "the socket does not take it at once");
     let begun = std::time::Instant::now();
     let reader = std::thread::spawn(move || client.response());
     let mut others = 0;
@@ -179,10 +207,99 @@ fn a_disk_that_hangs_holds_up_the_reader_of_its_own_file_alone() {
         assert_eq!(server.connect().get("/").status, 200);
         begun.elapsed() > std::time::Duration::from_millis(700)
     });
-    assert!(server.get(Word::BytesOut) < length, "the rest of the file is on the disk, after {others} others");
+    assert!(server.get(Word::BytesOut) < body.len() as u64, "the file is on the disk, after {others} others");
     let mended = disk.mend();
     assert!(reader.join().expect("a client").body == body);
     assert_eq!(server.get(Word::WriteTimeouts), 0, "the time was the disk's");
+    drop(mended);
+}
+
+#[test]
+fn files_that_hang_leave_the_others_of_their_disk_alone() {
+    let disk = HungDisk::with_files("files");
+    let body = noise(3_000_000);
+    for name in ["hung", "other"] {
+        std::fs::write(disk.0.join(name), &body).expect("a file");
+    }
+    let fifo = disk.hang_file("hung");
+    let directory = disk.0.clone();
+    let config = Config { write_timeout: NEVER, ..disk.config() };
+    let server = Server::start(config, move |engine, exchange| send_file_of(&directory, engine, exchange));
+    let waiting: Vec<_> = (0..3)
+        .map(|_| {
+            let mut client = server.connect();
+            client.ask("/hung");
+            std::thread::spawn(move || client.response())
+        })
+        .collect();
+    server.until(Word::Requests, 3);
+    for _ in 0..2 {
+        assert!(server.connect().get("/other").body == body, "there are threads for it");
+    }
+    assert!(waiting.iter().all(|client| !client.is_finished()));
+    let mended = disk.mend_one(&fifo);
+    for client in waiting {
+        assert!(client.join().expect("a client").body == body);
+    }
+    drop(mended);
+}
+
+#[test]
+fn a_client_that_leaves_while_its_file_hangs_costs_no_descriptor_for_good() {
+    let disk = HungDisk::with_files("left");
+    std::fs::write(disk.0.join("hung"), noise(3_000_000)).expect("a file");
+    let fifo = disk.hang_file("hung");
+    let directory = disk.0.clone();
+    let server = Server::start(disk.config(), move |engine, exchange| send_file_of(&directory, engine, exchange));
+    let mut client = server.connect();
+    client.ask("/hung");
+    server.until(Word::Requests, 1);
+    let opened = || {
+        let links = std::fs::read_dir("/proc/self/fd").expect("procfs").flatten();
+        links.filter_map(|entry| std::fs::read_link(entry.path()).ok()).filter(|to| to == &disk.0.join("hung")).count()
+    };
+    assert_eq!(opened(), 1);
+    drop(client);
+    let mended = disk.mend_one(&fifo);
+    until("the file is closed", || opened() == 0);
+    server.until(Word::Connections, 0);
+    drop(mended);
+}
+
+#[test]
+fn a_response_whose_file_hangs_costs_its_client_no_time() {
+    let disk = HungDisk::new("overflow");
+    let (piece, count) = (noise(1 << 20), 30);
+    let config = Config {
+        threads: 2,
+        response_buffering: true,
+        write_timeout: 300 * MILLI,
+        header_timeout: NEVER,
+        ..disk.config()
+    };
+    let given = piece.clone();
+    let server = Server::start(config, move |engine, exchange| match path(exchange).as_str() {
+        "/pieces" => {
+            (0..count).all(|_| write(engine, exchange, &given) == Sent::Accepted);
+            exchange.end();
+        }
+        _ => {
+            answer(engine, exchange, b"");
+        }
+    });
+    let mut client = server.connect();
+    client.ask("/pieces");
+    let begun = std::time::Instant::now();
+    until("others are served for longer than the client may take", || {
+        assert_eq!(server.connect().get("/").status, 200);
+        begun.elapsed() > std::time::Duration::from_millis(700)
+    });
+    let mended = disk.mend();
+    server.until_at_least(Word::ResponseDiskBytes, 1);
+    let body = client.response().body;
+    assert!(body.len() == count * piece.len() && body.chunks(piece.len()).all(|got| got == piece));
+    assert_eq!(server.get(Word::WriteTimeouts), 0, "the time was the disk's");
+    server.until(Word::ResponseDiskBytes, 0);
     drop(mended);
 }
 

@@ -212,7 +212,8 @@ impl Call {
         let Effects { departure, refusal, .. } = {
             let mut state = this.state();
             let effects = state.active.on(&this.ground.shared.engine, readiness);
-            if effects.writable {
+            // A job may have opened a file that is to be sent.
+            if effects.writable || readiness.writable {
                 futures.append(&mut state.waits.senders);
             }
             if effects.readable {

@@ -5,14 +5,14 @@ use super::event::{
 };
 use super::failure::worker_leaves;
 use crate::loops::{AfterTurn, Awaited, Done, Poll, Wait};
-use crate::pieces::{Piece, write_last_file};
+use crate::pieces::{Piece, write_file};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use std::io;
 use std::path::{Path, PathBuf};
-use tricorn_io::{Departure, Exchange, Opened, Sent};
+use tricorn_io::{Departure, Exchange, IsLast, Opened, Opening, Sent};
 use tricorn_proto::response::End;
 
 /// What `send(event)` returns.
@@ -32,10 +32,14 @@ pub fn send(call: &Bound<'_, Call>, event: &Bound<'_, PyAny>) -> PyResult<Py<PyA
         "http.response.body" => body(call, event)?,
         "http.response.start" => (start(call, event)?, 0),
         "http.response.trailers" => (trailers(call, event)?, 0),
-        "http.response.pathsend" => (pathsend(call, event)?, 0),
+        "http.response.pathsend" => return pathsend(call, event),
         "http.response.early_hint" => (early_hint(call, event)?, 0),
         _ => (informational(call, event)?, 0),
     };
+    was_sent(call, sent, moved)
+}
+
+fn was_sent(call: &Bound<'_, Call>, sent: Sent, moved: usize) -> PyResult<Py<PyAny>> {
     match sent {
         Sent::Accepted => accepted(call, moved),
         Sent::Gone => lost(call),
@@ -223,12 +227,28 @@ fn takes_trailers(exchange: &Exchange) -> bool {
     te.split(|byte| *byte == b',').any(|word| word.trim_ascii().eq_ignore_ascii_case(b"trailers"))
 }
 
-/// The extension `http.response.pathsend`: the kernel sends the file.
-fn pathsend(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
+/// The extension `http.response.pathsend`: the kernel sends the file. One that the kernel's caches know is opened at once; any other by a
+/// job, as its disk may hang.
+fn pathsend(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let py = call.py();
     let path = event.get_item(intern!(py, "path"))?.ok_or_else(|| missing("http.response.pathsend", "path"))?;
     let path: PathBuf = path.extract()?;
-    let opened = py.detach(|| tricorn_io::open_file(&path)).map_err(|error| named(py, &error, &path))?;
+    if let Some(opened) = py.detach(|| tricorn_io::open_cached(&path)) {
+        let sent = send_opened(call, opened)?;
+        return was_sent(call, sent, 0);
+    }
+    call.get().attend(call);
+    let opening = {
+        let state = call.get().state();
+        let exchange = state.active.exchange().ok_or_else(at_work)?;
+        call.get().ground().shared.engine.open_file(exchange, path.clone())
+    };
+    Ok(Py::new(py, Wait::new(Box::new(ForFile { call: call.clone().unbind(), opening, path })))?.into_any())
+}
+
+/// Sends a file, which ends the response.
+fn send_opened(call: &Bound<'_, Call>, opened: Opened) -> PyResult<Sent> {
+    let py = call.py();
     let (file, length) = match opened {
         Opened::Stored(file, length) => (file, length),
         Opened::Made(bytes) => {
@@ -244,8 +264,45 @@ fn pathsend(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent>
     finish(call, |exchange, _| {
         let engine = &call.get().ground().shared.engine;
         let length = exchange.request.reply.content_length().map_or(length, |promised| promised.min(length));
-        (write_last_file(call.py(), engine, exchange, file, (0, length), Some(length)), None)
+        (write_file(py, (engine, exchange), file, (0, length), Some(length), IsLast::Yes), None)
     })
+}
+
+/// A file that is being opened, and then sent.
+struct ForFile {
+    call: Py<Call>,
+    opening: Opening,
+    path: PathBuf,
+}
+
+impl Awaited for ForFile {
+    fn poll(&self, py: Python<'_>) -> PyResult<Poll> {
+        let call = self.call.bind(py);
+        let future = call.get().ground().tasks.future(py)?;
+        {
+            let mut state = call.get().state();
+            if state.response.phase == Phase::Done || state.active.exchange().is_none_or(Exchange::is_gone) {
+                return Ok(Poll::Ready(py.None()));
+            }
+            // Before the look: what comes behind it wakes the future.
+            state.waits.senders.push(future.clone_ref(py));
+        }
+        let Some(opened) = self.opening.take() else { return Ok(Poll::Pending(future)) };
+        self.forget(py, &future);
+        send_opened(call, opened.map_err(|error| named(py, &error, &self.path))?)?;
+        Ok(Poll::Ready(py.None()))
+    }
+
+    fn forget(&self, py: Python<'_>, future: &Py<PyAny>) {
+        forget_sender(self.call.bind(py), future);
+    }
+}
+
+/// This future waits no longer for anything that a `send` needs.
+fn forget_sender(call: &Bound<'_, Call>, future: &Py<PyAny>) {
+    let dropped: Vec<Py<PyAny>> =
+        call.get().state().waits.senders.extract_if(.., |waiting| waiting.is(future)).collect();
+    drop(dropped);
 }
 
 /// The error of a file, with its number and name: `FileNotFoundError` and the like, as `open()` raises them.
@@ -376,9 +433,7 @@ impl Awaited for ForRoom {
     }
 
     fn forget(&self, py: Python<'_>, future: &Py<PyAny>) {
-        let dropped: Vec<Py<PyAny>> =
-            self.call.bind(py).get().state().waits.senders.extract_if(.., |waiting| waiting.is(future)).collect();
-        drop(dropped);
+        forget_sender(self.call.bind(py), future);
     }
 }
 

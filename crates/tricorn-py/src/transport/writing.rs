@@ -9,7 +9,7 @@ use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::os::fd::RawFd;
-use tricorn_io::{Engine, Exchange, Phase, Sent};
+use tricorn_io::{Engine, Exchange, IsLast, Phase, Sent};
 use tricorn_proto::http1::{Part, ResponseParser};
 use tricorn_proto::response::{End, Fault};
 
@@ -39,12 +39,11 @@ pub fn put_file(slf: &Bound<'_, Transport>, descriptor: RawFd, offset: u64, coun
             return Outcome::Goes;
         }
         fits = true;
-        let sent = write_file(slf.py(), engine, exchange, file, (offset, count), None);
-        if sent == Sent::Gone {
-            return Outcome::Gone;
-        }
-        match parser.advance(b"") {
-            Ok((_, Part::End)) => {
+        let is_last = if matches!(parser.advance(b""), Ok((_, Part::End))) { IsLast::Yes } else { IsLast::No };
+        let sent = write_file(slf.py(), (engine, &mut *exchange), file, (offset, count), None, is_last);
+        match (sent, is_last) {
+            (Sent::Gone, _) => Outcome::Gone,
+            (_, IsLast::Yes) => {
                 exchange.answered();
                 exchange.end();
                 Outcome::Complete

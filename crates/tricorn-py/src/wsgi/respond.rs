@@ -2,12 +2,12 @@
 use super::file::{self, Regular};
 use super::handle::Handle;
 use super::send::{bytes_of, send, send_part};
-use crate::pieces::{Piece, write_last_file};
+use crate::pieces::{Piece, write_file};
 use pyo3::exceptions::{PyAssertionError, PyStopIteration};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
-use tricorn_io::{Engine, Exchange, Sent};
+use tricorn_io::{Engine, Exchange, IsLast, Sent};
 use tricorn_proto::response::End;
 
 /// Pieces that are all at hand and no more than this go out as one.
@@ -188,7 +188,7 @@ impl<'py> Response<'_, 'py> {
             exchange.foresee_close(engine.config(), true);
             let rest = size.saturating_sub(offset);
             let length = exchange.request.reply.content_length().unwrap_or(rest).min(rest);
-            write_last_file(py, engine, exchange, file, (offset, length), Some(rest));
+            write_file(py, (engine, &mut *exchange), file, (offset, length), Some(rest), IsLast::Yes);
             Ok(Some(exchange.end()))
         })
     }

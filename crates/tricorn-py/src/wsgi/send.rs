@@ -37,9 +37,6 @@ pub fn send_part(
     let (engine, wait) = means;
     exchange.foresee_close(engine.config(), false);
     let sent = Piece::all(piece).write(engine, exchange, body_length);
-    if let Some(file) = exchange.take_idle_file() {
-        py.detach(|| drop(file));
-    }
     match sent {
         Sent::OverMark => wait.for_room(py, engine, exchange),
         Sent::Accepted => wait.goes_on(py, exchange, piece.as_bytes().len()).map(|()| Sent::Accepted),

@@ -33,6 +33,11 @@ impl Hub {
         loop {
             match py.detach(|| engine.room(exchange, &mut behind)) {
                 Room::Wanted(nanos) => self.wait_writable(py, exchange, nanos)?,
+                Room::Away(nanos) => {
+                    if let Some(alarm) = exchange.await_job() {
+                        self.wait_readable(py, alarm.as_fd(), nanos)?;
+                    }
+                }
                 Room::Over(sent) => return Ok(sent),
             }
         }

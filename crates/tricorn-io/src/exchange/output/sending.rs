@@ -1,11 +1,11 @@
 //! What is behind the lock of an output, and how bytes are sent under it.
+use crate::disk::DiskFile;
 use crate::exchange::outbox::{Flush, Outbox, SharedBytes};
-use crate::exchange::overflow::Overflow;
 use crate::exchange::turn::Turn;
 use crate::stream::Stream;
-use rustix::fd::OwnedFd;
+use crate::sys::wake::Alarm;
 use rustix::io::{Errno, IoSlice};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Larger pieces are sent from where they are, others copied behind the head.
 const COPY: usize = 16 * 1024;
@@ -32,8 +32,36 @@ pub(super) struct Rest {
     pub outbox: Outbox,
     /// Owners of bytes that are sent or on disk, to be dropped by a thread that holds the GIL.
     pub spent: Vec<SharedBytes>,
-    /// A file of which the client has taken all, to be closed.
-    pub idle_file: Option<Box<Overflow>>,
+    pub loan: Loan,
+    /// The last bytes that were to go to disk are still in memory.
+    pub store_failed: bool,
+    /// The exchange is over, and has counted what was sent until then.
+    pub is_over: bool,
+    /// Rung when a job comes back.
+    pub waiter: Option<Arc<Alarm>>,
+}
+
+/// The file in front, while it waits to be sent.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) enum Loan {
+    /// It is here.
+    #[default]
+    None,
+    /// It is here, and the socket was full when a job was last done with it.
+    Full,
+    /// A job sends it. `had_event`: there may be room since.
+    Out { had_event: bool },
+}
+
+impl Rest {
+    /// A job is at what is in front.
+    pub fn is_away(&self) -> bool {
+        matches!(self.loan, Loan::Out { .. }) || self.outbox.begins_with_storing()
+    }
+
+    pub fn tell_waiter(&self) {
+        self.waiter.iter().for_each(|alarm| alarm.ring());
+    }
 }
 
 /// A part of a reply.
@@ -42,7 +70,7 @@ pub enum Piece<'p, K> {
     /// called if the bytes of the body must outlive the call; it gives an owner of the same bytes.
     Bytes { head: &'p mut Vec<u8>, body: &'p [u8], tail: &'p [u8], keep: K },
     /// So many bytes of a file from an offset, between others.
-    File { head: &'p [u8], file: (OwnedFd, u64, u64), tail: &'p [u8] },
+    File { head: &'p [u8], file: (Arc<DiskFile>, u64, u64), tail: &'p [u8] },
 }
 
 /// When a piece is to be sent.
@@ -108,18 +136,16 @@ impl Sending {
         self.sent + self.queued_sent()
     }
 
-    pub fn may_hold(&self, body: &[u8]) -> bool {
-        body.len() <= COPY && self.is_clear()
+    /// The reply is over, and what was sent of it is counted: all that is sent from now on is for the reactor to count.
+    pub fn end_count(&mut self) {
+        self.sent = 0;
+        if let Some(rest) = &mut self.rest {
+            rest.is_over = true;
+        }
     }
 
-    /// A file of which the client has taken all still takes its room on the disk.
-    #[inline]
-    pub fn note_idle_file(&mut self) {
-        if let Some(rest) = &mut self.rest
-            && rest.outbox.has_idle_file()
-        {
-            rest.idle_file = rest.outbox.take_overflow();
-        }
+    pub fn may_hold(&self, body: &[u8]) -> bool {
+        body.len() <= COPY && self.is_clear()
     }
 
     /// Leaves what waits to the monitor, if it is no more than `most` bytes in memory.
@@ -206,7 +232,7 @@ impl Sending {
         let Some(rest) = &mut self.rest else { return Progress::Sent };
         match rest.outbox.flush(stream, &mut rest.spent) {
             Flush::Empty => Progress::Sent,
-            Flush::Blocked => Progress::Waits { bytes: rest.outbox.in_memory() },
+            Flush::Blocked | Flush::Disk => Progress::Waits { bytes: rest.outbox.in_memory() },
             Flush::Gone | Flush::Truncated => Progress::Gone,
         }
     }

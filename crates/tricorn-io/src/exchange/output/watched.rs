@@ -1,15 +1,20 @@
 //! The monitor's side of an output: what streams have left, and requests that are too late.
+use super::files::{Disks, Lent};
 use super::sending::{Sending, Shared};
 use crate::exchange::outbox::Flush;
 use crate::exchange::responder::late_page;
 use crate::exchange::turn::{Asked, Looked, Turn};
+use crate::sys::poll::Token;
 use rustix::fd::BorrowedFd;
 use rustix::io;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 /// The monitor's handle: it keeps no socket open.
 #[derive(Debug, Default, Clone)]
-pub struct Watched(pub(super) Weak<Shared>);
+pub struct Watched {
+    pub(super) shared: Weak<Shared>,
+    pub(super) token: Token,
+}
 
 /// The outcome of an attempt to answer in the owner's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,30 +29,45 @@ pub enum LateAnswer {
 impl Watched {
     /// Names the output for as long as this handle exists.
     pub fn key(&self) -> u64 {
-        self.0.as_ptr().addr() as u64
+        self.shared.as_ptr().addr() as u64
     }
 
     /// The connection is closed.
     pub fn is_gone(&self) -> bool {
-        self.0.strong_count() == 0
+        self.shared.strong_count() == 0
     }
 
     /// Sends what was left here, as far as the socket takes it; `watch` is to tell when it has room. Whether to look again at the next
-    /// tick. It does not wait for an owner.
-    pub fn send_left(&self, watch: impl FnOnce(BorrowedFd<'_>) -> io::Result<()>) -> bool {
-        let Some(shared) = self.0.upgrade() else { return false };
+    /// tick. It waits neither for an owner nor for a disk: what is in a file is lent to a job.
+    pub fn send_left(&self, disks: &Arc<Disks>, watch: impl FnOnce(BorrowedFd<'_>) -> io::Result<()>) -> bool {
+        let Some(shared) = self.shared.upgrade() else { return false };
         let Some(mut sending) = shared.try_sending() else { return true };
         let Sending { turn, rest, .. } = &mut *sending;
         if !turn.is_left() {
             return false;
         }
-        let flush = rest.as_mut().map_or(Flush::Empty, |rest| rest.outbox.flush(&shared.stream, &mut rest.spent));
-        turn.looked(match flush {
+        let mut lent = Err(Lent::NoFile);
+        let looked = match rest.as_mut().map_or(Flush::Empty, |rest| rest.outbox.flush(&shared.stream, &mut rest.spent))
+        {
             Flush::Empty => Looked::AllSent,
             Flush::Gone | Flush::Truncated => Looked::Broken,
-            Flush::Blocked if watch(shared.stream.socket()).is_ok() => Looked::Full,
-            Flush::Blocked => Looked::Unwatched,
-        })
+            flush => {
+                if let (Flush::Disk, Some(rest)) = (flush, rest) {
+                    lent = rest.begin_loan(&shared.stream);
+                }
+                match flush == Flush::Blocked || matches!(lent, Err(Lent::Full)) {
+                    true if watch(shared.stream.socket()).is_ok() => Looked::Full,
+                    true => Looked::Unwatched,
+                    false => Looked::Away,
+                }
+            }
+        };
+        let looks_again = turn.looked(looked);
+        drop(sending);
+        if let Ok(place) = lent {
+            shared.dispatch(place, disks, self.token);
+        }
+        looks_again
     }
 
     /// Answers in place of an exchange that has sent nothing: sends a 504, and closes our side.
@@ -55,7 +75,7 @@ impl Watched {
     /// The bytes are the responder's; there is no outbox to leave a rest in, since the application's thread may hold the connection for
     /// ever. A page of 200 bytes finds room unless the client has not read the replies before it.
     pub fn answer_late(&self, date: &[u8]) -> LateAnswer {
-        let Some(shared) = self.0.upgrade() else { return LateAnswer::NotWanted };
+        let Some(shared) = self.shared.upgrade() else { return LateAnswer::NotWanted };
         let Some(mut sending) = shared.try_sending() else { return LateAnswer::Busy };
         let Turn::Unanswered(Asked { method, request_id }) = &sending.turn else { return LateAnswer::NotWanted };
         let page = late_page(date, *method, request_id);

@@ -175,8 +175,8 @@ impl AdminConn {
                 self.output.conclude(&mut spent);
                 Moved::All(then)
             }
-            Some(Flush::Blocked) if !broken => Moved::Waits,
-            Some(Flush::Blocked | Flush::Gone | Flush::Truncated) => Moved::Gone,
+            Some(Flush::Blocked | Flush::Disk) if !broken => Moved::Waits,
+            Some(Flush::Blocked | Flush::Disk | Flush::Gone | Flush::Truncated) => Moved::Gone,
         }
     }
 

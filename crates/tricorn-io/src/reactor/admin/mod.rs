@@ -23,6 +23,7 @@ use super::tokens::of_admin;
 use super::warnings::Incident;
 use crate::clock;
 use crate::config::Config;
+use crate::disk;
 use crate::exchange::buffers::Pool;
 use crate::exchange::responses::ToldLoad;
 use crate::one_queue::siblings::Pages;
@@ -75,13 +76,14 @@ impl Admin {
         poller: Arc<Poller>,
         sleeper: Arc<Sleeper>,
         load: Arc<ToldLoad>,
+        disks: disk::Pool,
     ) -> Admin {
         Admin {
             gate: AdminListeners::new(poller.clone()),
             conns: Slab::new(),
             position: 0,
             pool: Pool::default(),
-            telemetry: Telemetry::new(board, Scrapes::new(poller.clone()), LoadDesk::new(&config, load)),
+            telemetry: Telemetry::new(board, Scrapes::new(disks), LoadDesk::new(&config, load)),
             due: u64::MAX,
             again: VecDeque::new(),
             turn: VecDeque::new(),

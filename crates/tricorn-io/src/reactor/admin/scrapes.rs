@@ -2,36 +2,36 @@
 //!
 //! ```text
 //!   a scrape ── known for less than FRESH ────────────────▶ answer
-//!       └────── waits ── a native thread reads the files ──▶ answer to all that wait
+//!       └────── waits ── a job reads the files ──▶ answer to all that wait
 //!                  └──── the disk hangs for ADMIN_READING ──▶ answer without them (serve.rs)
 //! ```
 //!
 //! A read of a file may wait for a disk, and the text of a large application takes milliseconds, so that neither is done under the
-//! baton. The thread is made for one reading, and ends with it.
-use super::super::disk_thread::{DiskThread, stall};
-use super::super::tokens::SCRAPED;
+//! baton, but by a job.
 use crate::clock::SECOND;
 use crate::config::Failpoint;
+use crate::disk::{Job, Place, Pool, stall};
 use crate::metrics::Reading;
-use crate::sys::poll::{Poller, Token};
-use std::path::Path;
-use std::sync::Arc;
+use crate::sys::poll::Token;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// For how long a reading is told again: several Prometheus servers may ask at once.
 const FRESH: u64 = SECOND;
 
 #[derive(Debug)]
 pub(super) struct Scrapes {
-    poller: Arc<Poller>,
-    thread: Option<DiskThread<(), Reading>>,
+    pool: Pool,
+    read: (Sender<Reading>, Receiver<Reading>),
+    is_reading: bool,
     /// The last reading, and when it came.
     known: Option<(u64, Reading)>,
     waiting: Vec<Token>,
 }
 
 impl Scrapes {
-    pub fn new(poller: Arc<Poller>) -> Scrapes {
-        Scrapes { poller, thread: None, known: None, waiting: Vec::new() }
+    pub fn new(pool: Pool) -> Scrapes {
+        Scrapes { pool, read: channel(), is_reading: false, known: None, waiting: Vec::new() }
     }
 
     /// Whether this one waits for the files of the directory, which are read from now on.
@@ -45,25 +45,19 @@ impl Scrapes {
 
     /// Without a thread, which the system may refuse, the metrics are told without them.
     fn reads(&mut self, directory: &Path, fault: Option<Failpoint>) -> bool {
-        if self.thread.is_none() {
-            let directory = directory.to_owned();
-            let read = move |(), is_closed: bool| {
-                if fault == Some(Failpoint::StallDisk) {
-                    stall(&directory);
-                }
-                (!is_closed).then(|| Reading::of(&directory))
-            };
-            let thread = DiskThread::start("tricorn-metrics", &self.poller, SCRAPED, read).ok();
-            self.thread = thread.filter(|thread| thread.order(()).is_ok());
+        if !self.is_reading {
+            let stalls = fault == Some(Failpoint::StallDisk);
+            let job = Read { directory: directory.to_owned(), stalls, read: self.read.0.clone() };
+            self.is_reading = self.pool.submit(Place::METRICS, Box::new(job)).is_ok();
         }
-        self.thread.is_some()
+        self.is_reading
     }
 
-    /// The thread has rung: those that wait for it.
+    /// Those that wait for a reading that has come.
     pub fn came(&mut self, now: u64) -> Vec<Token> {
-        let Some(reading) = self.thread.as_ref().and_then(DiskThread::take) else { return Vec::new() };
+        let Ok(reading) = self.read.1.try_recv() else { return Vec::new() };
         self.known = Some((now, reading));
-        self.thread = None; // it has no more orders, and ends
+        self.is_reading = false;
         std::mem::take(&mut self.waiting)
     }
 
@@ -76,4 +70,23 @@ impl Scrapes {
     pub fn reading(&self, now: u64) -> Option<&Reading> {
         self.known.as_ref().filter(|(came, _)| now.saturating_sub(*came) < FRESH).map(|(_, reading)| reading)
     }
+}
+
+struct Read {
+    directory: PathBuf,
+    /// For tests: the disk may hang.
+    stalls: bool,
+    read: Sender<Reading>,
+}
+
+impl Job for Read {
+    fn run(self: Box<Self>) -> bool {
+        if self.stalls {
+            stall(&self.directory, 0);
+        }
+        // The reactor may be gone.
+        self.read.send(Reading::of(&self.directory)).is_ok()
+    }
+
+    fn give_up(self: Box<Self>) {}
 }

@@ -4,6 +4,7 @@ use super::conn::{Conn, Origin};
 use super::phase::Change;
 use super::stage::Stage;
 use crate::config::READ_BURST;
+use crate::disk::DiskFile;
 use crate::exchange::body::{Body, NoMemory, Spool};
 use crate::exchange::id::RequestId;
 use crate::one_queue::message::{Age, HEADER, HandOverMessage, INLINE, Parts};
@@ -131,6 +132,8 @@ impl Connections {
             conn.announced = Some(Arc::from(announced));
         }
         let announced = conn.announced.clone();
+        let pool = self.extra.disks.pool();
+        let spool = spool.map(|(file, length)| Spool::adopt(DiskFile::new(file, pool), length));
         let refusal = self.fill_in(&mut reading, trusted, announced, &handed, payload, spool).err();
         let token = self.conns.insert(conn);
         let Wire::Http1(http1) = &self.conns.get(token)?.wire;
@@ -212,7 +215,7 @@ fn open(
     message: &[u8],
     mut descriptors: impl Iterator<Item = OwnedFd>,
     most: &Most,
-) -> Option<(HandOverMessage, Vec<u8>, Option<Spool>)> {
+) -> Option<(HandOverMessage, Vec<u8>, Option<(OwnedFd, u64)>)> {
     let handed = HandOverMessage::decode(message)?;
     let length = handed.payload().filter(|length| *length <= most.payload)?;
     let payload = if handed.apart {
@@ -227,7 +230,7 @@ fn open(
     };
     let spool = match handed.spooled {
         Some(length) if length > most.spooled => return None,
-        Some(length) => Some(Spool::adopt(file_of(descriptors.next()?, length)?, length)),
+        Some(length) => Some((file_of(descriptors.next()?, length)?.into(), length)),
         None => None,
     };
     Some((handed, payload, spool))

@@ -54,6 +54,16 @@ impl Connections {
         self.note(http1.begun(token), Readiness { readable: true, ..Readiness::default() })
     }
 
+    /// A job for the exchange is over: it has sent what was in front of its output, or opened a file.
+    pub(super) fn may_have_room(&mut self, token: Token) -> Option<RequestId> {
+        let conn = self.conns.get(token)?;
+        let Wire::Http1(http1) = &conn.wire;
+        let id = http1.begun(token);
+        let attended = self.attended(id).filter(|attended| attended.slot > 0)?;
+        attended.room = false;
+        self.note(id, Readiness { writable: true, ..Readiness::default() })
+    }
+
     /// The exchange's earliest timer has come.
     pub(super) fn remind(&mut self, id: RequestId) -> Option<RequestId> {
         self.attended(id)?.reminded = false;

@@ -69,7 +69,8 @@ impl Way {
                 None => return Step::Moved((self.held.sent() - before) as usize),
                 Some(Flush::Empty) => {}
                 Some(Flush::Blocked) => return Step::Waits,
-                Some(Flush::Gone | Flush::Truncated) => return Step::TargetGone,
+                // Nothing of a file is held here (`Lane::redirect`).
+                Some(Flush::Gone | Flush::Truncated | Flush::Disk) => return Step::TargetGone,
             }
         }
         match self.stage {

@@ -25,8 +25,6 @@ impl Connections {
         let Some(conn) = self.conns.remove(token) else { return };
         let Conn { output, mut phase, mut wire, attachment, .. } = conn;
         if let Some(output) = output {
-            // The sender keeps the socket until it is done.
-            self.extra.opened(matches!(phase.get(), Phase::Flushing(_)) && output.is_lent());
             self.chores.end(output);
         }
         if matches!(phase.get(), Phase::Handshaking) {

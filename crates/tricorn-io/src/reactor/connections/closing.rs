@@ -3,8 +3,6 @@ use super::Connections;
 use crate::config;
 use crate::exchange::outbox::SharedBytes;
 use crate::reactor::chores::Chores;
-use crate::reactor::sender::Ending;
-use crate::reactor::spooler::Spooler;
 
 impl Connections {
     /// Shortens, from now on, what clients may wait.
@@ -29,17 +27,12 @@ impl Connections {
         (start + config::SWEEP < positions).then_some(start + config::SWEEP)
     }
 
-    /// The thread that writes bodies, to be ended without the baton.
-    pub fn take_spooler(&mut self) -> Option<Spooler> {
-        self.bodies.take_spooler()
+    /// Takes what jobs have brought back. They have ended.
+    pub fn take_all_returned(&mut self) {
+        while self.take_returned().is_some() {}
     }
 
-    /// The same of the thread that sends files.
-    pub fn take_sender(&mut self) -> Option<Ending> {
-        self.extra.sender.part()
-    }
-
-    /// Owners of bytes that were with that thread.
+    /// Owners of bytes that are sent.
     pub fn take_owners(&mut self, mut owners: Vec<SharedBytes>) {
         self.chores.spent.append(&mut owners);
     }

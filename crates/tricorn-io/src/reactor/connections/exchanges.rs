@@ -6,7 +6,7 @@ use crate::exchange::buffers::Request;
 use crate::exchange::id::RequestId;
 use crate::exchange::lane::Lane;
 use crate::exchange::link::Link;
-use crate::exchange::lost::Lent;
+use crate::exchange::lost;
 use crate::exchange::output::Concluded;
 use crate::exchange::{AppEnd, Client, Exchange, Returned, Timing};
 use crate::peer::Peer;
@@ -48,8 +48,7 @@ impl Connections {
         exchange.end_of_body(&self.config);
         let link = exchange.lane.link();
         let Returned { id, mut output, mut request, attachment, receiver, timing } = exchange.into_returned();
-        let Concluded { sent, waits, is_held, file } = output.conclude(&mut self.chores.spent);
-        self.chores.files.extend(file);
+        let Concluded { sent, waits, is_held } = output.conclude(&mut self.chores.spent);
         self.work.set_now(now);
         self.count(&timing, sent, &request, now);
         let partial = request.partial;
@@ -105,7 +104,7 @@ impl Connections {
 
     /// An exchange was dropped, and its socket with it. Nothing can be said to the client but that.
     #[cold]
-    pub fn lose(&mut self, lent: Lent) {
+    pub fn lose(&mut self, lent: lost::Lent) {
         self.bodies.lose(lent.counted, lent.spooled);
         self.extra.closed(lent.filed);
         self.board.add(Word::Requests, 1);

@@ -113,8 +113,8 @@ impl Connections {
     fn flush_expired(&mut self, token: Token, now: u64) {
         let Some(conn) = self.conns.get_mut(token) else { return };
         let (Some(outgoing), Some(output)) = (conn.phase.get_mut().outgoing(), &conn.output) else { return };
-        if output.is_lent() {
-            // The thread that sends files waits for no client: the time is the disk's.
+        if output.is_away() {
+            // The job waits for no client: the time is the disk's.
             let until = now.saturating_add(self.config.write_timeout);
             self.set_deadline(token, until);
             return;

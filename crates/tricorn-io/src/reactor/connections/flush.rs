@@ -1,10 +1,12 @@
 //! The rest of a reply, sent as its client takes it.
 use super::Connections;
+use super::phase::Phase;
 use super::work::Work;
 use crate::clock;
+use crate::exchange::id::RequestId;
 use crate::exchange::link::Loss;
 use crate::exchange::outbox::Flush;
-use crate::reactor::sender::Errand;
+use crate::exchange::output::{DiskOutcome, Lent};
 use crate::reactor::warnings::Incident;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
@@ -35,38 +37,34 @@ impl Connections {
             return;
         }
         let burst = Work::burst(output.stream());
-        let spent = &mut self.chores.spent;
-        let (result, sent) = if output.begins_with_file() {
-            match self.extra.sender.lend(token, output.lend()) {
-                Ok(()) => return,
-                Err(loan) => {
-                    output.give_back(loan);
-                    output.flush_file(burst, spent)
-                }
-            }
-        } else {
-            output.flush_some(burst, spent)
-        };
+        let (result, sent) = output.flush_some(burst, &mut self.chores.spent);
         self.work.moved(output.stream(), sent as usize);
+        let result = match result {
+            Some(Flush::Disk) if output.lend(&self.extra.disks, token) == Lent::Full => Some(Flush::Blocked),
+            result => result,
+        };
         self.board.add(Word::BytesOut, sent);
         self.flushed(token, result, broken, now);
     }
 
-    /// The thread that sends files gives the rest of a reply back, if there is one. Whether it did.
-    pub(super) fn take_back_loan(&mut self) -> bool {
-        let Some(Errand { token, mut loan }) = self.extra.sender.take() else { return false };
-        self.chores.spent.append(&mut loan.take_spent());
-        self.board.add(Word::BytesOut, loan.sent);
-        let flush = loan.flush;
-        let output = self.conns.get_mut(token).and_then(|conn| conn.output.as_mut());
-        let Some(output) = output.filter(|output| output.is_lent()) else {
-            self.extra.closed(true); // the socket, with the loan
-            self.chores.end_outbox(&mut loan.into_outbox());
-            return true;
-        };
-        let had_event = output.give_back(loan);
-        self.flushed(token, flush.filter(|flush| !(had_event && *flush == Flush::Blocked)), false, clock::now());
-        true
+    /// Takes the outcome of a job at a disk, if one is over. Whether one was, and the exchange that is to be told.
+    pub(super) fn take_returned(&mut self) -> Option<Option<RequestId>> {
+        let DiskOutcome { token, flush, had_event, sent, mut spent, error } = self.extra.returned.try_recv().ok()?;
+        self.chores.spent.append(&mut spent);
+        self.board.add(Word::BytesOut, sent);
+        if let Some(error) = error {
+            self.log.tell_of_disk(&error, clock::now(), &mut self.chores);
+        }
+        let result = flush.filter(|flush| !(had_event && *flush == Flush::Blocked));
+        Some(match self.conns.get_mut(token).map(|conn| conn.phase.get()) {
+            Some(Phase::Flushing(_)) => {
+                self.flushed(token, result, false, clock::now());
+                None
+            }
+            // Of room the kernel will tell.
+            Some(Phase::Busy(_)) if result != Some(Flush::Blocked) => self.may_have_room(token),
+            _ => None,
+        })
     }
 
     /// `result`: what came of sending; `None`: more can be sent.
@@ -79,13 +77,13 @@ impl Connections {
         let (Some(outgoing), Some(output)) = (conn.phase.get_mut().outgoing(), &mut conn.output) else { return };
         match result {
             Flush::Empty => {
-                self.chores.files.extend(output.conclude(&mut self.chores.spent).file);
+                output.conclude(&mut self.chores.spent);
                 self.extra.closed(outgoing.release_file());
                 let then = outgoing.then;
                 self.go_on(token, then, now);
             }
-            Flush::Blocked if !broken => {}
-            Flush::Blocked | Flush::Gone => {
+            Flush::Blocked | Flush::Disk if !broken => {}
+            Flush::Blocked | Flush::Disk | Flush::Gone => {
                 self.board.add(Word::ClientGone, 1);
                 self.close(token);
             }

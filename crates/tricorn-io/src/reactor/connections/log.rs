@@ -2,13 +2,14 @@
 use super::conn::Origin;
 use super::proxied::Proxied;
 use crate::clock::{SECOND, WallText};
-use crate::config::Config;
+use crate::config::{Config, TELL};
 use crate::exchange::buffers::Request;
 use crate::logs::Logs;
 use crate::peer::Peer;
 use crate::reactor::chores::Chores;
 use crate::reactor::warnings::{Incident, Overload, Shortage, Warnings};
 use crate::scoreboard::Scoreboard;
+use std::io::Error;
 use std::sync::Arc;
 use tricorn_proto::access_log::{Outcome, Record};
 use tricorn_proto::message::{FieldList, Refusal};
@@ -21,6 +22,8 @@ pub(super) struct Log {
     proxied: Proxied,
     /// When the log was told last of a client that speaks TLS where it should not.
     told_of_tls: u64,
+    /// When the log was told last of a disk that takes nothing.
+    told_of_disk: u64,
     /// The log was told of a field that `header_map` has dropped.
     told_of_dropped: bool,
 }
@@ -33,6 +36,7 @@ impl Log {
             warnings: Warnings::default(),
             proxied: Proxied::default(),
             told_of_tls: 0,
+            told_of_disk: 0,
             told_of_dropped: false,
         }
     }
@@ -77,6 +81,21 @@ impl Log {
             self.told_of_tls = now;
         }
         is_due
+    }
+
+    /// Tells the log that bytes of a response could not be put on disk.
+    #[cold]
+    pub fn tell_of_disk(&mut self, error: &Error, now: u64, chores: &mut Chores) {
+        if self.told_of_disk > 0 && now.saturating_sub(self.told_of_disk) < TELL {
+            return;
+        }
+        self.told_of_disk = now;
+        chores.notice(true, || {
+            format!(
+                "Cannot buffer a response on disk: {error}; the application waits for the client. Free disk space, \
+                 or set tmp_upload_dir."
+            )
+        });
     }
 
     /// The error log is told of this, with others of its kind.

@@ -72,7 +72,6 @@ use crate::one_queue::siblings::Pages;
 use crate::reactor::bodies::Bodies;
 use crate::reactor::chores::Chores;
 use crate::reactor::extra_descriptors::ExtraDescriptors;
-use crate::reactor::sender::Sender;
 use crate::scoreboard::Scoreboard;
 use crate::sys::poll::{Poller, Token};
 use crate::waiting::sleeper::Sleeper;
@@ -112,15 +111,17 @@ impl Connections {
         poller: Arc<Poller>,
         sleeper: Arc<Sleeper>,
         logs: Arc<Logs>,
+        extra: ExtraDescriptors,
     ) -> Connections {
         let now = clock::now();
+        let pool = extra.disks.pool().clone();
         Connections {
             board,
-            conns: Conns::new(poller.clone()),
+            conns: Conns::new(poller),
             deadlines: Deadlines::new(Timeouts::new(&config), Lifetime::new(&config), now, sleeper),
             buffers: Buffers::new(HeadMemory::new(config.head_buffer_total, board)),
-            bodies: Bodies::new(config.clone(), board, poller.clone()),
-            extra: ExtraDescriptors::new(Sender::new(&config, poller)),
+            bodies: Bodies::new(config.clone(), board, pool),
+            extra,
             sessions: SessionLimit::new(&config, board),
             work: Work::new(),
             log: Log::new(config.clone(), logs),
@@ -191,9 +192,9 @@ impl Connections {
         self.deadlines.wake_by(at);
     }
 
-    /// The numbers of all sockets, those that exchanges and the sender have included.
+    /// The numbers of all sockets, those that exchanges and jobs have included.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> {
-        self.conns.descriptors().chain(self.extra.sender.descriptors())
+        self.conns.descriptors()
     }
 
     /// Descriptors that clients hold beside those of their connections.

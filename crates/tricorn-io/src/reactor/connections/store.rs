@@ -1,5 +1,5 @@
 //! Bodies that the writer has: what a connection does when its bytes are on disk.
-use super::Connections;
+use super::{Connections, Outcome};
 use super::phase::{Change, Phase};
 use crate::clock;
 use crate::exchange::body::{Body, Spool};
@@ -28,18 +28,17 @@ impl Connections {
         }
     }
 
-    /// A piece is on disk: its connection is read from again. Returns the request if it is complete by that. The thread that
-    /// sends files makes the same wake-up.
-    pub fn take_written(&mut self) -> Option<RequestId> {
-        if self.take_back_loan() {
-            return None;
+    /// Takes an outcome of a job at a disk. A piece of a body is on disk: its connection is read from again.
+    pub fn take_disk_news(&mut self) -> Option<Outcome> {
+        if let Some(told) = self.take_returned() {
+            return told.map(Outcome::Ready);
         }
         let conns = &self.conns;
         let is_awaited = |id| conns.request(id).and_then(|request| request.body.spool()).is_some_and(Spool::is_lent);
         let Some(written) = self.bodies.take_written(is_awaited) else {
-            self.work.pieces_are_written(false);
+            self.work.note_disk_news(false);
             self.wake_line();
-            return None;
+            return Some(Outcome::DiskNewsOver);
         };
         let (id, now) = (written.id, clock::now());
         let conn = self.conns.get_mut(id.connection())?;
@@ -61,7 +60,7 @@ impl Connections {
             Phase::Storing => {
                 request.times.complete = now;
                 conn.phase.enter(Change::Complete);
-                return Some(id);
+                return Some(Outcome::Complete(id));
             }
             _ if conn.edges.is_readable() || conn.edges.is_hangup() => {
                 request.times.body_mark.1 = now;

@@ -30,8 +30,8 @@ pub struct Work {
     steps: u32,
     /// The time, if it was read in this hold of the baton, and nothing was sent or read since; 0: it was not.
     cached_now: u64,
-    /// There may be pieces of bodies that were written.
-    written: bool,
+    /// Jobs at disks may have outcomes.
+    disk_news: bool,
     runner: Runner,
     held: HeldAnswers,
 }
@@ -45,7 +45,7 @@ impl Work {
             bytes: config::TURN_BYTES,
             steps: config::STEPS,
             cached_now: 0,
-            written: false,
+            disk_news: false,
             runner: Runner::Monitor,
             held: HeldAnswers::default(),
         }
@@ -162,13 +162,13 @@ impl Work {
         self.steps == 0
     }
 
-    pub fn pieces_are_written(&mut self, written: bool) {
-        self.written = written;
+    pub fn note_disk_news(&mut self, any: bool) {
+        self.disk_news = any;
     }
 
     #[inline]
-    pub fn has_written(&self) -> bool {
-        self.written
+    pub fn has_disk_news(&self) -> bool {
+        self.disk_news
     }
 
     /// Holds one more answer back. Whether all are to be sent now.
@@ -189,7 +189,7 @@ impl Work {
     /// Something can be done before the next look at the events.
     #[inline]
     pub fn has_any(&self) -> bool {
-        self.has_again() && self.goes_on() || self.written || !self.held.is_empty()
+        self.has_again() && self.goes_on() || self.disk_news || !self.held.is_empty()
     }
 }
 
