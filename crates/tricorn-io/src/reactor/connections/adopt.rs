@@ -210,12 +210,15 @@ struct Most {
 /// Bytes that a payload may always have: a worker of another generation may have larger limits.
 const LEAST_LIMIT: usize = 64 << 20;
 
+/// The file of a body, and its length.
+type BodyFile = (OwnedFd, u64);
+
 /// Header, payload and body file of a message; `None` if they do not fit together, or are larger than `most`.
 fn open(
     message: &[u8],
     mut descriptors: impl Iterator<Item = OwnedFd>,
     most: &Most,
-) -> Option<(HandOverMessage, Vec<u8>, Option<(OwnedFd, u64)>)> {
+) -> Option<(HandOverMessage, Vec<u8>, Option<BodyFile>)> {
     let handed = HandOverMessage::decode(message)?;
     let length = handed.payload().filter(|length| *length <= most.payload)?;
     let payload = if handed.apart {
