@@ -17,7 +17,6 @@
 //! * [`reactor::Reactor`] is everything under the baton; it never blocks and never meets Python.
 //! * [`Exchange`] is one request on its way through the application; it owns the socket meanwhile.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests are clients, too"))]
-
 #![forbid(unsafe_code)]
 
 mod active;

@@ -117,7 +117,14 @@ impl Reactor {
         Reactor {
             board,
             accepting: Accepting::new(config.clone(), board, poller.clone(), entrance, listeners),
-            connections: Connections::new(config.clone(), board, poller.clone(), sleeper.clone(), logs, ExtraDescriptors::new(disks, returned)),
+            connections: Connections::new(
+                config.clone(),
+                board,
+                poller.clone(),
+                sleeper.clone(),
+                logs,
+                ExtraDescriptors::new(disks, returned),
+            ),
             dispatch: Dispatch::new(board, admission),
             admin: Box::new(Admin::new(config.clone(), board, poller, sleeper, load, pool)),
             config,

@@ -72,7 +72,8 @@ mod tests {
     #[test]
     fn each_token_stands_for_one_thing() {
         let connection = 0x3fff_fffe_0000_0007;
-        let sources = [connection, connection | NEAR, of_admin(connection), SPECIAL + 3, of_admin_listener(3), DISK_NEWS];
+        let sources =
+            [connection, connection | NEAR, of_admin(connection), SPECIAL + 3, of_admin_listener(3), DISK_NEWS];
         let expected = [
             Source::Connection(connection),
             Source::Bridge(connection),

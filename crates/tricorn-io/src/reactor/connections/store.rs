@@ -1,6 +1,6 @@
 //! Bodies that the writer has: what a connection does when its bytes are on disk.
-use super::{Connections, Outcome};
 use super::phase::{Change, Phase};
+use super::{Connections, Outcome};
 use crate::clock;
 use crate::exchange::body::{Body, Spool};
 use crate::exchange::id::RequestId;
