@@ -72,10 +72,7 @@ def main() -> int:
     command = ["cargo", "metadata", "--format-version", "1", "--locked", "--no-deps"]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     found = problems(json.loads(done.stdout))
-    print(
-        "\n".join(found)
-        or "each crate depends on what it may"
-    )
+    print("\n".join(found) or "each crate depends on what it may")
     return 1 if found else 0
 
 

@@ -23,6 +23,7 @@ from tricorn.workers import core_options
 original = core_options.core_options
 core_options.core_options = lambda *args, **keywords: original(*args, **keywords) | {{"fault_point": "stall_disk"}}
 worker_class = {worker_class!r}
+threads = 4
 tmp_upload_dir = {directory!r}
 response_buffer_size = 100_000
 response_buffer_total = 200_000

@@ -77,8 +77,7 @@ fn ten_thousand_are_answered_once_each_in_order_and_leave_nothing_behind() {
         *notes.lock().expect("notes").entry(path).or_default() += 1;
     });
     let kept: Mutex<Vec<Client>> = Mutex::default();
-    // From its first body on disk on each worker has a thread that writes them, and its event descriptor.
-    let before = descriptors() + workers.servers.len();
+    let before = descriptors();
     for server in &workers.servers {
         let mut client = server.connect();
         client.post("/first", &noise(200_000));
