@@ -144,14 +144,14 @@ def test_a_port_in_use_is_told_before_anything_is_started(site: Path) -> None:
         port = taken.getsockname()[1]
         status, _, err = ended(started(site, "works:app", "sync", "--port", str(port)))
     assert status == 1
-    assert f"Port {port} cannot be listened on: Address already in use" in err
+    assert f"Cannot listen on port {port}: Address already in use" in err
 
 
 def test_a_database_that_is_down_is_told_before_anything_is_started(site: Path) -> None:
     status, _, err = ended(started(site, "works:app", "sync", "--db", "host=127.0.0.1 port=1 connect_timeout=2"))
     assert status == 1
     assert len(err.strip().splitlines()) == 1
-    assert "The database of --db cannot be reached: " in err
+    assert "Could not connect to the database of --db: " in err
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_interrupted_in_any_phase_it_leaves_no_process(site: Path, words: Sequen
     finally:
         process.kill()
     assert (status, out) == (130, "")
-    assert err.splitlines()[-1] == "Stopped by SIGINT: all servers have been stopped, and nothing is reported."
+    assert err.splitlines()[-1] == "Stopped by SIGINT: all servers have been stopped; there is no report."
     assert "Traceback" not in err
     assert not [pid for pid in below if os.path.exists(f"/proc/{pid}")]
 
@@ -215,7 +215,7 @@ def test_interrupted_while_the_report_is_written(site: Path, tmp_path: Path) -> 
             status, _, err = ended(process)
     finally:
         process.kill()
-    assert (status, err.strip()) == (130, "Stopped by SIGINT: the report is not complete. No server was running.")
+    assert (status, err.strip()) == (130, "Stopped by SIGINT: the report is incomplete. No server was running.")
 
 
 def test_when_it_is_killed_its_servers_end_too(running: subprocess.Popen[str]) -> None:

@@ -390,7 +390,7 @@ sys.modules["early"].listening.close()
         early = "import socket\n" + "".join(f"class C{number}(socket.socket): pass\n" for number in range(9))
         (line,) = run(alias, "import early\nprint(*patch())", tmp_path, early=early).splitlines()
         assert line.count("the class C") == 5
-        assert "4 more. They" in line
+        assert "4 more. These" in line
 
     def test_a_configuration_file_is_named_by_its_path(self, alias: str, tmp_path: Path) -> None:
         conf = "import socket\nclass Mine(socket.socket): pass\n"

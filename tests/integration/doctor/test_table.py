@@ -91,7 +91,7 @@ def locked(directory: Path) -> Iterator[None]:
             timer.join()
 
 
-BLOCKED = r"Blocked(: it waits in many short system calls|, in libsqlite3| in the system call|: it waits)"
+BLOCKED = r"Blocked(: waiting in many short system calls|, in libsqlite3| in the system call|: waiting)"
 CASES = {
     "sleeps": Case(r"Blocked in the system call (clock_nanosleep|select|pselect6)", not_under=GREEN),
     "psycopg2_connects": Case(r"Blocked in the system call p?poll on TCP to 127.0.0.1:", "libpq"),

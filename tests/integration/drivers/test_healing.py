@@ -332,8 +332,8 @@ def test_a_call_whose_greenlet_is_gone_is_counted_and_told(hub: str) -> None:
 
 def test_a_long_wait_for_a_thread_is_told() -> None:
     (line,) = run("gevent", "late").lines("warning")
-    assert f"for a thread; all {THREADS} were busy" in line
-    assert line.endswith("raise offload_threads.")
+    assert f"for a thread: all {THREADS} are busy" in line
+    assert line.endswith("Raise offload_threads.")
 
 
 @hubs
