@@ -159,10 +159,10 @@ def test_a_worker_that_cannot_keep_up_is_saturated_and_no_line_is_blamed(
         assert "docs/diagnose/doctor.md#saturated" in said[4], said[4]
         if name in ("sync", "gthread"):
             threads = "its thread was" if name == "sync" else "all 2 threads were"
-            assert f"At each look {threads} at a request, and up to " in said[4], said[4]
-            assert ("more workers, or gthread" if name == "sync" else "more threads") in said[4], said[4]
+            assert f"In every sample {threads} busy, and up to " in said[4], said[4]
+            assert ("more workers, or use -k gthread" if name == "sync" else "more threads") in said[4], said[4]
         else:
-            assert "Its loop was busy with many short things" in said[4], said[4]
+            assert "Its loop was busy with many short callbacks" in said[4], said[4]
         ends = SATURATED.format(name=name).replace("(has been|was)", "(was)")
         until(lambda: server.log.matching(ends) or server.get("/") is None, "its end is told", every=0.05)
         held_up = [found[0] for found in server.log.matching(r"blocked for .*") if "busy.py" in found[0]]

@@ -160,7 +160,7 @@ def test_a_process_that_has_changed_its_user_is_refused_with_a_sentence(tmp_path
             os.setuid(OTHER)
             return refusal(lambda: _core.doctor_look(patient.pid, 0.01))
 
-        assert "is not dumpable: only root may look at it" in in_child(as_nobody)
+        assert "is not dumpable: only root may inspect it" in in_child(as_nobody)
 
 
 @confined

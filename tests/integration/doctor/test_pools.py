@@ -51,7 +51,7 @@ WORDS = {
     "asgiref": "asgiref's one thread",
 }
 LINE = (
-    r"\[WARNING\] Requests of worker \(pid:(\d+)\), {name}, (have|had) waited for room in a pool for ([\d.]+) s\. "
+    r"\[WARNING\] Requests of worker \(pid:(\d+)\), {name}, (have been|were) waiting for a pool for ([\d.]+) s\. "
     r"(\d+) of (\d+) requests in flight are waiting for .*? from {pool}(.*)"
 )
 
@@ -146,7 +146,7 @@ def waits_for(server: Site, worker_class: str, case: str) -> None:
     if plain in ("executor", "asgiref", "gevent"):
         assert "which has 1 threads" in said, said
     # Its end is told, too.
-    server.log.wait(pattern.replace("(have|had)", "(had)"))
+    server.log.wait(pattern.replace("(have been|were)", "(were)"))
 
 
 def line_of(case: str) -> int:

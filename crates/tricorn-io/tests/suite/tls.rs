@@ -895,7 +895,8 @@ fn handshakes_that_do_not_end_are_closed_beyond_the_memory_of_sessions() {
         clients.push(client);
     }
     until("enough is given back", || server.get(Word::TlsBytes) <= most);
-    assert!(server.failed(Reason::Crowded) >= 20);
+    // One whose second record was late holds half as much, and then twice as many fit.
+    assert!(server.failed(Reason::Crowded) >= 10);
     clients[0].is_closed();
     assert_eq!(world.connect(&server).get("/").status, 200);
     drop(clients);
