@@ -46,9 +46,9 @@ WORDS = {
     "redis": "redis' BlockingConnectionPool",
     "gevent": "the thread pool of gevent's hub",
     "aiohttp": "the connector of aiohttp's client",
-    "anyio": "anyio's limiter of threads",
-    "executor": "the default executor of asyncio",
-    "asgiref": "asgiref's one thread",
+    "anyio": "anyio's thread limiter",
+    "executor": "asyncio's default executor",
+    "asgiref": "asgiref's single thread",
 }
 LINE = (
     r"\[WARNING\] Requests of worker \(pid:(\d+)\), {name}, (have been|were) waiting for a pool for ([\d.]+) s\. "
