@@ -87,7 +87,7 @@ def test_a_locustfile_with_an_error_is_told_before_anything_is_started(site: Pat
     status, out, err = ended(started(site, "works:app", "sync", "--locustfile", "fails.py"))
     assert (status, out) == (1, "")
     assert err.strip() == (
-        "Error: The locustfile 'fails.py' cannot be used: AttributeError: module 'locust' has no attribute "
+        "Error: Could not import the locustfile 'fails.py': AttributeError: module 'locust' has no attribute "
         "'no_such_thing' (fails.py:3)."
     )
 
