@@ -232,7 +232,7 @@ impl Stalls {
 mod tests {
     use super::*;
     use serde_json::Value;
-    use tricorn_doctor::{Library, Native, PyFrame, Thread, ThreadGil, Verdict};
+    use tricorn_doctor::{PyFrame, Thread, Verdict};
 
     const THREAD: ThreadId = 7;
 
@@ -302,25 +302,13 @@ mod tests {
     }
 
     fn thread(line: i32) -> Thread {
+        let thread = stall_record::tests::thread();
         Thread {
             tid: THREAD as u32,
-            name: "python".into(),
-            main: true,
-            state: 'S',
-            cpu: 0.0,
-            queued: 0.0,
             verdict: Verdict::BlockedSyscall,
             sentence: format!("Blocked at app.py:{line} in pay."),
-            python: Vec::new(),
-            application: Some(PyFrame { file: "my app.py".into(), function: "pay".into(), line }),
-            native: Native {
-                library: Some(Library { name: "librdkafka".into(), path: "/l.so".into(), function: None }),
-                ..Native::default()
-            },
-            call: None,
-            wait_channel: String::new(),
-            gil: ThreadGil::default(),
-            moving: false,
+            application: thread.application.map(|frame| PyFrame { line, ..frame }),
+            ..thread
         }
     }
 
