@@ -7,6 +7,7 @@ use std::any::Any;
 use std::sync::Arc;
 use tricorn_diagnosis::wait_sites::WaitSite;
 use tricorn_proto::http1::HeadPolicy;
+use tricorn_proto::http2;
 use tricorn_proto::message::FieldList;
 use tricorn_proto::peer::Trust;
 use tricorn_proto::peer::proxy_protocol::Accepts;
@@ -75,6 +76,8 @@ pub struct Config {
     pub doors: Vec<Door>,
     /// What doors with TLS need.
     pub tls: Option<Box<TlsDoors>>,
+    /// How HTTP/2 is spoken; `None`: it is not.
+    pub http2: Option<Box<Http2>>,
     /// Requests have ids (`X-Request-ID`).
     pub request_id: bool,
     pub admin: Box<AdminPaths>,
@@ -149,6 +152,16 @@ pub struct TlsDoors {
     pub buffer_total: usize,
     /// Plain HTTP is sent to https, and not refused.
     pub redirect: bool,
+}
+
+/// How HTTP/2 is spoken (RFC 9113). By TLS, clients ask for it themselves ([`tls::Bundle::alpn`](crate::tls::Bundle)).
+#[derive(Debug, Clone)]
+pub struct Http2 {
+    /// A plain connection may begin with its preface ("prior knowledge", section 3.3).
+    pub cleartext: bool,
+    /// Idle time of a connection without a stream.
+    pub idle_timeout: u64,
+    pub settings: http2::Settings,
 }
 
 /// Who may announce connections, and how.

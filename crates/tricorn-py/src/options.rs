@@ -56,6 +56,7 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         proxy_protocol: doors::proxy_protocol(&options)?,
         doors: doors::doors(&options)?,
         tls: None,
+        http2: None,
         request_id: options.optional("request_id")?,
         admin: Box::new(admin_paths(&options)?),
         server: options.get::<String>("server")?.into_bytes(),

@@ -190,6 +190,7 @@ pub fn config() -> Config {
         proxy_protocol: None,
         doors: Vec::new(),
         tls: None,
+        http2: None,
         fault: None,
         max_requests: 0,
         messages: None,
