@@ -31,6 +31,7 @@ from tricorn_bench.tune.calibrate import Calibration, memory_of, rate_of
 from tricorn_bench.tune.model import Costs
 from tricorn_bench.tune.trials import connections
 
+from benches import archive
 from benches.harness import report
 from benches.harness.lines import postgres
 from benches.harness.process import ROOT, ending_with_this, python_path
@@ -140,13 +141,16 @@ def _keep(folder: Path, row: dict[str, Any]) -> None:
     """Adds a row to the run, in the order of the cases, and renders its page again."""
     path = folder / "raw.json"
     folder.mkdir(parents=True, exist_ok=True)
-    kept = {one["case"]: one for one in (json.loads(path.read_text())["data"] if path.exists() else ())}
+    with archive.unpacked(folder) as files:
+        earlier = files / "raw.json"
+        kept = {one["case"]: one for one in (json.loads(earlier.read_text())["data"] if earlier.exists() else ())}
     kept[row["case"]] = row
     rows = [kept[one.name] for one in (*CASES, *WITHOUT_COMPARISON) if one.name in kept]
     peers = {kind.name for kind in KINDS}
     environment = {name: text for name, text in report.environment().items() if name not in peers}
     raw = {"environment": environment, "commands": {one["case"]: one["command"] for one in rows}, "data": rows}
     path.write_text(json.dumps(raw, indent=1) + "\n")
+    (folder / archive.DATA).unlink(missing_ok=True)
     (folder / "README.md").write_text(table.page(rows, environment))
     print(
         f"\nwritten to {folder.relative_to(ROOT)}; then: "
