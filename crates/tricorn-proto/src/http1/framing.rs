@@ -110,7 +110,7 @@ impl FramingFields {
     /// All fields have been noted: fills in what they decide. `bytes` is what the head's spans point into.
     #[inline]
     pub(crate) fn decide(self, head: &mut RequestHead, bytes: &[u8]) -> Result<(), Box<Refusal>> {
-        if !self.host && head.version == Version::Http11 {
+        if !self.host && head.version >= Version::Http11 {
             return Err(missing_host());
         }
         // In the other forms the path is the whole target, or empty and at the beginning of the line.
@@ -125,7 +125,7 @@ impl FramingFields {
         };
         head.expect_continue = self.expect_continue && head.framing.has_body();
         head.keep_alive = match head.version {
-            Version::Http11 => !self.close,
+            Version::Http11 | Version::Http2 => !self.close,
             Version::Http10 => self.keep_alive && !self.close,
         };
         // After CONNECT the bytes are tunnel data whatever was answered, never another request.

@@ -6,7 +6,7 @@
 //!                                 ├─> receive_data ──> flow ───────────────────────────────────> Step::Body
 //!                                 └─> settings, priority, shutdown, budget
 //!
-//!   what the reply machine has decided ──> send ──> hpack, flow, priority ──> output ──> bytes
+//!   what the reply machine has decided ──> encode ──> parts (they may wait) ──> send ──> hpack, flow, priority ──> output
 //! ```
 //!
 //! `state` alone decides what a frame does to its stream, `violation` what a broken rule costs, `budget` how much a peer
@@ -16,12 +16,14 @@ mod budget;
 mod connection;
 mod context;
 mod deadlines;
+pub mod encode;
 mod error_code;
 mod field_rules;
 mod flow;
 pub mod frame;
 pub mod hpack;
 mod output;
+mod parts;
 mod priority;
 mod receive;
 mod receive_data;

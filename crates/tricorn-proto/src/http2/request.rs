@@ -20,8 +20,7 @@ use std::ops::Range;
 /// A request as it was decoded. Reused from request to request, so that it allocates once.
 #[derive(Debug, Default)]
 pub struct Request {
-    /// Its version is that of HTTP/1.1, whose semantics HTTP/2 shares; `protocol` reads `HTTP/2.0`. A body of unknown
-    /// length is `Framing::Chunked`.
+    /// Its `protocol` reads `HTTP/2.0`. A body of unknown length is `Framing::Chunked`.
     pub head: RequestHead,
     /// The bytes that the head's spans point into.
     pub bytes: Vec<u8>,
@@ -192,7 +191,7 @@ impl<'a> HeadReader<'a> {
             _ => {}
         }
         if known != Known::Other {
-            self.facts.note(known, value, Version::Http11)?;
+            self.facts.note(known, value, Version::Http2)?;
         }
         self.store(name, value, known)
     }
@@ -319,7 +318,7 @@ impl<'a> HeadReader<'a> {
         if text.is_empty() || !host::is_host_port(&text) {
             return Err(Violation::Authority.into());
         }
-        self.facts.note(Known::Host, &text, Version::Http11)?;
+        self.facts.note(Known::Host, &text, Version::Http2)?;
         let Request { head, bytes, .. } = &mut *self.request;
         let name = append(bytes, b"host");
         head.fields.push(Field { name, value: authority, known: Known::Host });
@@ -332,7 +331,7 @@ impl<'a> HeadReader<'a> {
         if let Some(field) = cookie_at.and_then(|at| head.fields.get_mut(at)) {
             field.value = append(bytes, cookies);
         }
-        head.version = Version::Http11;
+        head.version = Version::Http2;
         let scheme = pseudo.scheme.filter(|_| rules.trusted).map(|scheme| match scheme.of(bytes) {
             b"https" => Scheme::Https,
             _ => Scheme::Http,

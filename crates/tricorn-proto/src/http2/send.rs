@@ -1,12 +1,13 @@
 //! The sending side: heads, content and trailers become frames within the windows.
 use super::connection::Connection;
+use super::encode;
 use super::frame::{MAX_PAYLOAD, data, headers};
 use super::priority::{Priority, choose};
 use super::state::Event;
 use super::streams::Stream;
 use super::unsendable::Unsendable;
 use crate::message::FieldList;
-use crate::response::{Framing, Interim, ResponseHead};
+use crate::response::{Interim, ResponseHead};
 
 /// Whether the response is complete with this frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,49 +19,51 @@ pub enum EndStream {
 impl Connection {
     /// Sends an interim response: 103, or 100 for `Expect: 100-continue`.
     pub fn send_interim(&mut self, stream: u32, interim: &Interim) -> Result<(), Unsendable> {
+        self.send_interim_fields(stream, interim.status, interim.fields.iter())
+    }
+
+    pub(super) fn send_interim_fields<'f>(
+        &mut self,
+        stream: u32,
+        status: u16,
+        fields: impl Iterator<Item = (&'f [u8], &'f [u8])>,
+    ) -> Result<(), Unsendable> {
         self.sending(stream, false)?;
         let mut block = Vec::new();
         self.encoder.begin(&mut block);
-        self.encoder.status(interim.status, &mut block);
-        interim.fields.iter().for_each(|(name, value)| self.encoder.field(name, value, &mut block));
+        self.encoder.status(status, &mut block);
+        fields.for_each(|(name, value)| self.encoder.field(name, value, &mut block));
         headers::write(stream, &block, false, self.output.bytes());
         Ok(())
     }
 
     /// Sends the head of the final response. A head without content ends the stream.
     pub fn send_head(&mut self, stream: u32, head: &ResponseHead<'_>) -> Result<(), Unsendable> {
-        let end = matches!(head.framing, Framing::None | Framing::Length(0));
+        let mut part = Vec::new();
+        encode::head(&mut part, head);
+        self.write(stream, &part).map(drop)
+    }
+
+    pub(super) fn send_head_fields<'f>(
+        &mut self,
+        stream: u32,
+        status: u16,
+        fields: impl Iterator<Item = (&'f [u8], &'f [u8])> + Clone,
+        end: bool,
+    ) -> Result<(), Unsendable> {
         let found = self.sending(stream, false)?;
         found.has_head = true;
         // RFC 9218 section 8: the server may let the application's Priority field override the client's.
-        if let Some((_, value)) = head.fields().find(|(name, _)| name.eq_ignore_ascii_case(b"priority")) {
+        if let Some((_, value)) = fields.clone().find(|(name, _)| name.eq_ignore_ascii_case(b"priority")) {
             found.priority = Priority::parse(value);
         }
         found.advance(if end { Event::SendEnd } else { Event::Send });
         let mut block = Vec::with_capacity(HEAD_BLOCK);
-        self.encode_head(head, &mut block);
+        self.encoder.begin(&mut block);
+        self.encoder.status(status, &mut block);
+        fields.for_each(|(name, value)| self.encoder.field(name, value, &mut block));
         headers::write(stream, &block, end, self.output.bytes());
         Ok(())
-    }
-
-    /// Each thing that a head says, but for the connection, which has no fields here (RFC 9113 section 8.2.2).
-    fn encode_head(&mut self, head: &ResponseHead<'_>, block: &mut Vec<u8>) {
-        let encoder = &mut self.encoder;
-        encoder.begin(block);
-        encoder.status(head.status, block);
-        let own: [(&[u8], &[u8]); 3] =
-            [(b"server", head.server), (b"date", head.date), (b"x-request-id", head.request_id)];
-        for (name, value) in own.into_iter().filter(|(_, value)| !value.is_empty()) {
-            encoder.field(name, value, block);
-        }
-        if let Some(length) = head.length {
-            encoder.field(b"content-length", itoa::Buffer::new().format(length).as_bytes(), block);
-        }
-        for (name, value) in head.standing().chain(head.fields()) {
-            if !name.eq_ignore_ascii_case(b"upgrade") {
-                encoder.field(name, value, block);
-            }
-        }
     }
 
     /// Sends at most one frame of content, as much as the windows and the output take. Returns how much that was.
@@ -90,12 +93,40 @@ impl Connection {
 
     /// Ends a response with trailers.
     pub fn send_trailers(&mut self, stream: u32, trailers: &FieldList) -> Result<(), Unsendable> {
+        self.send_trailer_fields(stream, trailers.iter())
+    }
+
+    pub(super) fn send_trailer_fields<'f>(
+        &mut self,
+        stream: u32,
+        fields: impl Iterator<Item = (&'f [u8], &'f [u8])>,
+    ) -> Result<(), Unsendable> {
         self.sending(stream, true)?.advance(Event::SendEnd);
         let mut block = Vec::new();
         self.encoder.begin(&mut block);
-        trailers.iter().for_each(|(name, value)| self.encoder.field(name, value, &mut block));
+        fields.for_each(|(name, value)| self.encoder.field(name, value, &mut block));
         headers::write(stream, &block, true, self.output.bytes());
         Ok(())
+    }
+
+    /// Ends a response, unless its last frame has done that.
+    pub(super) fn send_end(&mut self, stream: u32) -> Result<(), Unsendable> {
+        if self.streams.get(stream).is_some_and(|found| found.has_ended()) {
+            return Ok(());
+        }
+        self.sending(stream, true)?.advance(Event::SendEnd);
+        data::write(stream, b"", true, self.output.bytes());
+        Ok(())
+    }
+
+    /// Whether a byte of content could be sent now, or none ever will.
+    pub fn has_room(&self, stream: u32) -> bool {
+        match self.streams.get(stream) {
+            Some(found) if found.state.is_sending() && self.shutdown.failed().is_none() => {
+                self.send.room() > 0 && found.send.room() > 0 && self.output.has_room()
+            }
+            _ => true,
+        }
     }
 
     /// Notes that there is content to send; `next_to_send` then names the stream when it is its turn.
@@ -111,6 +142,13 @@ impl Connection {
             return None;
         }
         choose(self.streams.candidates(), self.last_sent)
+    }
+
+    /// The same, once: the stream is named again after it was offered again.
+    pub fn take_next_to_send(&mut self) -> Option<u32> {
+        let stream = self.next_to_send()?;
+        self.streams.get_mut(stream)?.wants = false;
+        Some(stream)
     }
 
     /// The stream, if a frame of the response may be sent on it; `has_head`: whether its head must have been.

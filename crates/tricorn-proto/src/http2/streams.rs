@@ -1,5 +1,6 @@
 //! The streams of a connection: those whose calls run, and the memory of those that are over.
 use super::flow::{ReceiveWindow, SendWindow};
+use super::parts::Reading;
 use super::priority::{Candidate, Priority};
 use super::state::{Event, State, Transition, next};
 use std::collections::VecDeque;
@@ -18,6 +19,7 @@ pub(super) struct Stream {
     pub has_head: bool,
     /// It has something to send.
     pub wants: bool,
+    pub reading: Reading,
 }
 
 impl Stream {
@@ -28,6 +30,11 @@ impl Stream {
             self.state = state;
         }
         transition
+    }
+
+    /// Whether its response is complete.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.state, State::HalfClosedLocal | State::Closed)
     }
 
     /// Whether either side has reset it.

@@ -37,6 +37,7 @@ pub enum Version {
     Http10,
     #[default]
     Http11,
+    Http2,
 }
 
 /// How the request's body is delimited: decided once, here (RFC 9112 section 6).

@@ -59,7 +59,7 @@ pub(super) fn decide(facts: Facts) -> Decision {
         _ => match (announced, known) {
             (Some(length), _) => Decision::of(Framing::Length(length), true, None),
             (None, Some(length)) => Decision::of(Framing::Length(length), true, Some(length)),
-            (None, None) if version == Version::Http11 => Decision::of(Framing::Delimited, true, None),
+            (None, None) if version >= Version::Http11 => Decision::of(Framing::Delimited, true, None),
             (None, None) => Decision::of(Framing::UntilClose, true, None),
         },
     }

@@ -55,6 +55,8 @@ pub struct Ending<'a> {
     pub end: End,
     /// The end of the body is to be marked, with these trailers.
     pub mark: Option<&'a FieldList>,
+    /// The response is complete: its head was sent, and all of its body.
+    pub whole: bool,
 }
 
 /// Reused from reply to reply.
@@ -142,6 +144,12 @@ impl Reply {
     /// The field `Trailer` (RFC 9110 section 6.6.2), of a response that has trailers. From other responses it is dropped.
     pub fn announce_trailers(&mut self, names: &[u8]) -> Result<(), Fault> {
         self.fields.announce_trailers(names)
+    }
+
+    /// The version of the request.
+    #[inline]
+    pub fn version(&self) -> Version {
+        self.version
     }
 
     pub fn has_status(&self) -> bool {
@@ -257,13 +265,13 @@ impl Reply {
     pub fn end(&mut self) -> Ending<'_> {
         let was = std::mem::replace(&mut self.phase, Phase::Done);
         let close = if self.reuse { End::Reuse } else { End::Close };
-        let (end, mark) = match (was, self.body.framing()) {
-            (Phase::Open, _) => (End::Close, None),
-            (_, Framing::Length(missing @ 1..)) => (End::Short { missing }, None),
-            (Phase::HeadSent, Framing::Delimited) => (close, Some(&self.trailers)),
-            _ => (close, None),
+        let (end, mark, whole) = match (was, self.body.framing()) {
+            (Phase::Open, _) => (End::Close, None, false),
+            (_, Framing::Length(missing @ 1..)) => (End::Short { missing }, None, false),
+            (Phase::HeadSent, Framing::Delimited) => (close, Some(&self.trailers), true),
+            (was, _) => (close, None, was == Phase::HeadSent),
         };
-        Ending { end, mark }
+        Ending { end, mark, whole }
     }
 
     /// Whether the body has all the bytes that it may have: what is offered from now on is dropped.

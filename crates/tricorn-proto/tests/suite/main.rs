@@ -17,6 +17,7 @@ mod http2;
 mod http2_attacks;
 mod http2_fixes;
 mod http2_hpack;
+mod http2_parts;
 mod http2_rules;
 mod reply;
 mod request_line;

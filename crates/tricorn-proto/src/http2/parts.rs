@@ -1,0 +1,136 @@
+//! Parts of a response (`encode`) become frames, as far as the windows and the output take them.
+//!
+//! ```text
+//!   Between ──mark of DATA──▶ Content { left } ── all of it sent ──▶ Between
+//!      │ ▲
+//!      │ └── complete: HEADERS
+//!      └──any other part, of which some has come──▶ Gathering
+//! ```
+use super::connection::Connection;
+use super::encode::{BARE_END, DATA, END, HEAD, INTERIM, MARK};
+use super::send::EndStream;
+use super::unsendable::Unsendable;
+
+/// How far the response of a stream was read.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) enum Reading {
+    #[default]
+    Between,
+    /// A part of a part that is no content.
+    Gathering(Vec<u8>),
+    /// Content of which so much is to come.
+    Content { left: u64 },
+}
+
+impl Connection {
+    /// Sends bytes of a stream's response, which is parts one behind the other, cut anywhere. How many were taken: fewer if the
+    /// windows, or what waits for the peer, let no more DATA go. Then [`Connection::offer`] has the stream named when that changes.
+    ///
+    /// # Errors
+    /// The stream is over, or was reset; or its parts are in no good order.
+    pub fn write(&mut self, stream: u32, bytes: &[u8]) -> Result<usize, Unsendable> {
+        let mut at = 0;
+        while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+            let reading = std::mem::take(&mut self.streams.get_mut(stream).ok_or(Unsendable::Closed)?.reading);
+            let (reading, count) = match reading {
+                Reading::Content { left } => {
+                    let (sent, taken) = self.write_content(stream, left, rest)?;
+                    let left = left - sent;
+                    (if left > 0 { Reading::Content { left } } else { Reading::Between }, taken)
+                }
+                Reading::Between => self.write_part(stream, rest)?,
+                Reading::Gathering(part) => self.gather(stream, part, rest)?,
+            };
+            let is_stuck = count == 0;
+            if let Some(found) = self.streams.get_mut(stream) {
+                found.reading = reading;
+            }
+            if is_stuck {
+                break;
+            }
+            at += count;
+        }
+        Ok(at)
+    }
+
+    /// Sends one frame of content. How much of it, and how many bytes were taken: the end, if that is next, travels with it.
+    fn write_content(&mut self, stream: u32, left: u64, rest: &[u8]) -> Result<(u64, usize), Unsendable> {
+        let length = rest.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let (content, behind) = rest.split_at(length);
+        let is_last = length as u64 == left && behind.starts_with(&BARE_END);
+        let end = if is_last { EndStream::Yes } else { EndStream::No };
+        let sent = self.send_data(stream, content, end)?;
+        let taken = if is_last && sent == length { sent + MARK } else { sent };
+        Ok((sent as u64, taken))
+    }
+
+    /// Looks at what begins a part.
+    fn write_part(&mut self, stream: u32, rest: &[u8]) -> Result<(Reading, usize), Unsendable> {
+        let Some((kind, length)) = mark(rest) else { return Ok((Reading::Gathering(rest.to_vec()), rest.len())) };
+        if kind == DATA {
+            return Ok((Reading::Content { left: length }, MARK));
+        }
+        let whole = MARK.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
+        match rest.get(MARK..whole) {
+            Some(payload) => {
+                self.send_part(stream, kind, payload)?;
+                Ok((Reading::Between, whole))
+            }
+            None => Ok((Reading::Gathering(rest.to_vec()), rest.len())),
+        }
+    }
+
+    /// More of a part has come.
+    fn gather(&mut self, stream: u32, mut part: Vec<u8>, rest: &[u8]) -> Result<(Reading, usize), Unsendable> {
+        let wanted = match mark(&part) {
+            Some((DATA, _)) => MARK,
+            Some((_, length)) => MARK.saturating_add(usize::try_from(length).unwrap_or(usize::MAX)),
+            None => MARK,
+        };
+        let count = rest.len().min(wanted.saturating_sub(part.len()));
+        part.extend_from_slice(&rest[..count]);
+        // A part that is complete is read as one that came at once; of content only the mark is gathered.
+        match self.write_part(stream, &part)? {
+            (Reading::Gathering(_), _) => Ok((Reading::Gathering(part), count)),
+            (reading, _) => Ok((reading, count)),
+        }
+    }
+
+    fn send_part(&mut self, stream: u32, kind: u8, payload: &[u8]) -> Result<(), Unsendable> {
+        match kind {
+            END if payload.is_empty() => self.send_end(stream),
+            END => self.send_trailer_fields(stream, Fields(payload)),
+            HEAD | INTERIM => {
+                let (&[low, high, end], fields) = payload.split_first_chunk().ok_or(Unsendable::Order)?;
+                let status = u16::from_le_bytes([low, high]);
+                match kind {
+                    HEAD => self.send_head_fields(stream, status, Fields(fields), end != 0),
+                    _ => self.send_interim_fields(stream, status, Fields(fields)),
+                }
+            }
+            _ => Err(Unsendable::Order),
+        }
+    }
+}
+
+fn mark(bytes: &[u8]) -> Option<(u8, u64)> {
+    let (&kind, rest) = bytes.split_first()?;
+    Some((kind, u64::from_le_bytes(*rest.first_chunk()?)))
+}
+
+/// Names and values, as `encode` has written them.
+#[derive(Clone, Copy)]
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<(&'a [u8], &'a [u8])> {
+        let (name, rest) = self.0.split_first_chunk()?;
+        let (value, rest) = rest.split_first_chunk()?;
+        let (name, rest) = rest.split_at_checked(u32::from_le_bytes(*name) as usize)?;
+        let (value, rest) = rest.split_at_checked(u32::from_le_bytes(*value) as usize)?;
+        self.0 = rest;
+        Some((name, value))
+    }
+}
