@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 MAGIC = 0x5452_4943_4F52_4E00
-VERSION = 8
+VERSION = 9
 QUEUED, FREE, OLDEST = 10, 12, 13
 ENTRIES = 46
-TABLE, ENTRY = 464, 16
+TABLE, ENTRY = 480, 16
 PAGES = 2
 """Of the page of the group: how many pages were ever used."""
 

@@ -99,7 +99,7 @@ use Kind::{Counter, Gauge, Histogram};
 use Source::*;
 
 #[rustfmt::skip]
-pub static FAMILIES: [Family; 73] = [
+pub static FAMILIES: [Family; 77] = [
     row(Histogram, "request_duration_seconds", "", "Total request duration, from the first byte received to the last byte sent, for requests passed to the application.", Durations(TOTAL_TIME)),
     row(Histogram, "queue_duration_seconds", "", "Time complete requests waited before the application was called.", Durations(QUEUE_TIME)),
     row(Histogram, "application_duration_seconds", "", "Time from calling the application to the last piece of its response.", Durations(APP_TIME)),
@@ -117,6 +117,10 @@ pub static FAMILIES: [Family; 73] = [
     row(Counter, "bytes", "direction", "Bytes received from and sent to clients, excluding TLS overhead and admin connections.", Words),
     row(Counter, "tls_handshakes", "kind", "Completed TLS handshakes: full ones, and those that resumed a session.", SomeWords),
     row(Counter, "tls_handshakes_failed", "reason", "Failed TLS handshakes.", SomeWords),
+    row(Counter, "http2_connections", "", "HTTP/2 connections.", SomeWords),
+    row(Counter, "http2_streams", "", "Streams that clients have begun: requests over HTTP/2.", SomeWords),
+    row(Counter, "http2_resets", "", "Streams reset by their client.", SomeWords),
+    row(Counter, "http2_violations", "", "Streams and connections ended because the client broke a rule of HTTP/2 or exceeded one of its limits.", SomeWords),
     row(Counter, "websocket_messages", "direction", "WebSocket messages (asgi).", SomeWords),
     row(Counter, "streams_closed", "", "Responses ended by the server because their worker was shutting down: event streams, and others without a length.", Words),
     row(Counter, "spooled_bodies", "", "Request bodies stored on disk.", Words),

@@ -42,7 +42,7 @@ use std::sync::atomic::{AtomicU64, fence};
 use tricorn_proto::message::RefusalKind;
 use tricorn_sys::fds;
 
-const VERSION: u64 = 8;
+const VERSION: u64 = 9;
 /// "TRICORN\0" read as a big-endian number.
 const MAGIC: u64 = 0x5452_4943_4f52_4e00;
 
@@ -63,7 +63,7 @@ const DISTINCT: usize = 22;
 
 /// The requests with the application, one entry for each that can run at once: start (monotonic nanoseconds, 0: none), length of the
 /// text and above it the phase (`call.rs`), text (`METHOD target`), and a word to spare.
-pub const TABLE: usize = 464;
+pub const TABLE: usize = 480;
 /// What was said of a worker before it began its page.
 const KEPT: [Word; 9] = [
     Word::Orders,

@@ -230,6 +230,14 @@ words! {
     TlsHandshakes = 462, Gauge, "tls_handshakes" => "tls_handshakes_pending";
     /// Bytes that sessions of TLS hold for their sockets; any thread's.
     TlsBytes = 463, Gauge, "tls_bytes" => "memory_bytes": "tls";
+    /// Connections on which HTTP/2 was begun.
+    Http2Connections = 464, Counter, "http2_connections" => "http2_connections";
+    /// Streams that clients have begun.
+    Http2Streams = 465, Counter, "http2_streams" => "http2_streams";
+    /// Streams that their clients have reset.
+    Http2Resets = 466, Counter, "http2_resets" => "http2_resets";
+    /// Rules of HTTP/2 that clients have broken, its limits among them: each ends a stream, or a connection.
+    Http2Violations = 467, Counter, "http2_violations" => "http2_violations";
 }
 
 /// The words that are samples of a metric, in the order of its labels.
