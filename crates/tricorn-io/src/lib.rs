@@ -24,6 +24,7 @@ mod config;
 mod disk;
 mod engine;
 mod exchange;
+mod http2;
 mod monitor;
 mod one_queue;
 mod peer;
@@ -70,6 +71,7 @@ pub use scoreboard::routes::{MOST_ROUTES, RouteCounts, Routes, routes_bytes};
 pub use scoreboard::{
     Call, CancelOrder, DRAIN, ENTRY, NOT_READY, Phase, REPLACED, Scoreboard, TABLE, WORDS, YIELD, page_bytes,
 };
+pub use stream::Room as WaitForRoom;
 pub use stream::Stream;
 pub use sys::channel::Channel;
 pub use sys::enlarge_signal_stack;

@@ -1,16 +1,23 @@
-//! The door: a connection to a client, and every system call that moves its bytes.
+//! The door: a way to a client, and every system call that moves its bytes.
+//!
+//! ```text
+//!   Stream ──┬── socket                          a connection
+//!            ├── socket, and its session         the same by TLS (`secured.rs`)
+//!            └── channel ──▶ trunk ──▶ Stream    one stream of a connection of HTTP/2 (`http2.rs`)
+//! ```
 //!
 //! Nothing else reads from a client's socket or writes to it. The socket itself is for pollers, and for what only looks.
-//! A connection speaks TLS if it came in by such a door: then `secured.rs` does what is done here, and all that its callers
-//! see is plaintext. A plain one asks for that once per call.
+//! All that callers see of TLS is plaintext; of a channel, what it takes are parts of a response, and what it gives is content.
 //!
 //! Who sends is decided above this: a client's stream belongs to an output, whose lock puts the bytes in order
 //! (`exchange/output.rs`).
 #![allow(clippy::disallowed_methods, reason = "the door of clients")]
 
+use crate::http2::Channel;
 use crate::secured::{HandshakeOutcome, Secured, Sessions};
 use crate::sys::fds::{self, retry, send, unacknowledged};
 use crate::sys::poll::ready;
+use crate::sys::wake::Alarm;
 use crate::tls::Facts;
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,57 +26,106 @@ use rustix::net::{RecvFlags, Shutdown, recv, shutdown, sockopt};
 use std::mem::MaybeUninit;
 use std::sync::{Arc, OnceLock};
 
-/// A connection to a client. Nothing here blocks.
+/// A way to a client. Nothing here blocks.
 #[derive(Debug)]
-pub struct Stream {
+pub struct Stream(Way);
+
+#[derive(Debug)]
+enum Way {
+    Socket(Socket),
+    Channel(Channel),
+}
+
+#[derive(Debug)]
+struct Socket {
     socket: OwnedFd,
     /// The session, from the first byte of a handshake on.
     secured: OnceLock<Box<Secured>>,
+}
+
+/// What is waited for until more can be sent.
+#[derive(Debug)]
+pub enum Room<'s> {
+    /// The socket is writable.
+    Socket(BorrowedFd<'s>),
+    /// The alarm is readable.
+    Alarm(Arc<Alarm>),
 }
 
 impl Stream {
     /// `socket` does not block.
     #[inline]
     pub fn new(socket: OwnedFd) -> Stream {
-        Stream { socket, secured: OnceLock::new() }
+        Stream(Way::Socket(Socket { socket, secured: OnceLock::new() }))
     }
 
-    /// For pollers, and for what only looks.
+    /// One stream of a trunk.
+    pub fn of(channel: Channel) -> Stream {
+        Stream(Way::Channel(channel))
+    }
+
+    /// For pollers, and for what only looks. That of a channel is its trunk's.
     #[inline]
     pub fn socket(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        match &self.0 {
+            Way::Socket(own) => own.socket.as_fd(),
+            Way::Channel(channel) => channel.trunk().stream().socket(),
+        }
+    }
+
+    /// `None`: it is a connection of its own.
+    #[inline]
+    pub fn channel(&self) -> Option<&Channel> {
+        match &self.0 {
+            Way::Socket(_) => None,
+            Way::Channel(channel) => Some(channel),
+        }
+    }
+
+    #[inline]
+    fn secured(&self) -> Option<&Secured> {
+        match &self.0 {
+            Way::Socket(own) => own.secured.get().map(|secured| &**secured),
+            Way::Channel(_) => None,
+        }
     }
 
     /// What is known of its session, once that is open; `None`: it is a plain one.
     #[inline]
     pub fn facts(&self) -> Option<&Arc<Facts>> {
-        self.secured.get().and_then(|secured| secured.facts())
+        match &self.0 {
+            Way::Socket(_) => self.secured().and_then(Secured::facts),
+            Way::Channel(channel) => channel.trunk().stream().facts(),
+        }
     }
 
     /// Whether there is something of the session's own that the socket has not taken.
     pub fn owes(&self) -> bool {
-        self.secured.get().is_some_and(|secured| secured.owes())
+        self.secured().is_some_and(Secured::owes)
     }
 
     /// Whether a session has begun.
     #[inline]
     pub fn is_secured(&self) -> bool {
-        self.secured.get().is_some()
+        self.secured().is_some()
     }
 
     /// Bytes that its session holds for the socket, if there is one.
     pub fn session_memory(&self) -> usize {
-        self.secured.get().map_or(0, |secured| secured.memory())
+        self.secured().map_or(0, Secured::memory)
     }
 
     /// Goes on with the handshake of a door with TLS. `first`: bytes that were read before. Takes its time: not under the baton.
     pub fn handshake(&self, first: &[u8], sessions: &Sessions) -> HandshakeOutcome {
-        Secured::handshake(&self.secured, self.socket.as_fd(), first, sessions)
+        match &self.0 {
+            Way::Socket(own) => Secured::handshake(&own.secured, own.socket.as_fd(), first, sessions),
+            Way::Channel(_) => HandshakeOutcome::Over,
+        }
     }
 
     /// The application had the socket, and may have made it a blocking one.
     pub fn unblock(&self) {
-        let _ = io::ioctl_fionbio(&self.socket, true);
+        let _ = io::ioctl_fionbio(self.socket(), true);
     }
 }
 
@@ -77,27 +133,31 @@ impl Stream {
 impl Stream {
     #[inline]
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(secured) = self.secured.get() {
-            return secured.send(self.socket.as_fd(), &[IoSlice::new(bytes)]);
+        match &self.0 {
+            Way::Socket(own) => match own.secured.get() {
+                Some(secured) => secured.send(own.socket.as_fd(), &[IoSlice::new(bytes)]),
+                None => retry(|| send(own.socket.as_fd(), bytes)),
+            },
+            Way::Channel(channel) => channel.send(&[IoSlice::new(bytes)]),
         }
-        retry(|| send(self.socket.as_fd(), bytes))
     }
 
     #[inline]
     pub fn send_slices(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        if let Some(secured) = self.secured.get() {
-            return secured.send(self.socket.as_fd(), slices);
-        }
-        match slices {
-            [one] => self.send(one),
-            many => retry(|| io::writev(&self.socket, many)),
+        match &self.0 {
+            Way::Socket(own) => match (own.secured.get(), slices) {
+                (Some(secured), _) => secured.send(own.socket.as_fd(), slices),
+                (None, [one]) => self.send(one),
+                (None, many) => retry(|| io::writev(&own.socket, many)),
+            },
+            Way::Channel(channel) => channel.send(slices),
         }
     }
 
     /// Sends what fits, for bytes that may be left out: what is not sent is not presented again. How many.
     pub fn send_once(&self, bytes: &[u8]) -> usize {
-        match self.secured.get() {
-            Some(secured) => secured.send_once(self.socket.as_fd(), bytes),
+        match self.secured() {
+            Some(secured) => secured.send_once(self.socket(), bytes),
             None => self.send(bytes).unwrap_or(0),
         }
     }
@@ -105,12 +165,15 @@ impl Stream {
     /// Sends a piece of a file; 0: it has ended, or cannot be read.
     pub fn send_file(&self, file: BorrowedFd<'_>, offset: &mut u64, left: &mut u64, most: u64) -> io::Result<usize> {
         let most = (*left).min(most);
-        let socket = self.socket.as_fd();
-        if let Some(secured) = self.secured.get() {
-            let count = copy_file(file, offset, most, |piece| secured.send(socket, &[IoSlice::new(piece)]))?;
-            *left -= count as u64;
-            return Ok(count);
-        }
+        let own = match &self.0 {
+            Way::Socket(own) if own.secured.get().is_none() => own,
+            _ => {
+                let count = copy_file(file, offset, most, |piece| self.send(piece))?;
+                *left -= count as u64;
+                return Ok(count);
+            }
+        };
+        let socket = own.socket.as_fd();
         let count = match rustix::fs::sendfile(socket, file, Some(offset), most as usize) {
             Err(error) if !matches!(error, Errno::AGAIN | Errno::INTR) => {
                 copy_file(file, offset, most, |piece| send(socket, piece))?
@@ -121,29 +184,57 @@ impl Stream {
         Ok(count)
     }
 
+    /// Whether more could be sent now.
+    pub fn has_room(&self) -> bool {
+        match &self.0 {
+            Way::Socket(own) => !ready(own.socket.as_fd(), PollFlags::OUT, 0).is_empty(),
+            Way::Channel(channel) => channel.look().room,
+        }
+    }
+
+    /// What is to be waited for until there is room.
+    ///
+    /// # Errors
+    /// The system has no descriptor.
+    pub fn room(&self) -> io::Result<Room<'_>> {
+        match &self.0 {
+            Way::Socket(own) => Ok(Room::Socket(own.socket.as_fd())),
+            Way::Channel(channel) => channel.room().map(Room::Alarm),
+        }
+    }
+
     /// Holds back what is sent from now on until [`Stream::end_sending`]: its last bytes and the end are one segment. Of no effect
     /// on a unix socket.
     pub fn hold_until_end(&self) {
-        let _ = sockopt::set_tcp_cork(&self.socket, true);
+        if let Way::Socket(own) = &self.0 {
+            let _ = sockopt::set_tcp_cork(&own.socket, true);
+        }
     }
 
-    /// Nothing more is sent; the client sees the end.
+    /// Nothing more is sent; the client sees the end. The end of a channel is a part of its response.
     pub fn end_sending(&self) -> io::Result<()> {
         self.farewell();
-        shutdown(&self.socket, Shutdown::Write)
+        match &self.0 {
+            Way::Socket(own) => shutdown(&own.socket, Shutdown::Write),
+            Way::Channel(_) => Ok(()),
+        }
     }
 
     /// Before the socket is closed: a client that speaks TLS is told that what it got is all (RFC 8446 section 6.1).
     pub fn farewell(&self) {
-        if let Some(secured) = self.secured.get() {
-            secured.farewell(self.socket.as_fd());
+        if let Some(secured) = self.secured() {
+            secured.farewell(self.socket());
         }
     }
 
     /// Bytes sent that the client has not acknowledged (0 where the system does not tell).
     pub fn unacknowledged(&self) -> u64 {
-        let on_the_way = unacknowledged(self.socket.as_fd()).unwrap_or(0);
-        match self.secured.get() {
+        let own = match &self.0 {
+            Way::Socket(own) => own,
+            Way::Channel(channel) => return channel.unacknowledged(),
+        };
+        let on_the_way = unacknowledged(own.socket.as_fd()).unwrap_or(0);
+        match own.secured.get() {
             Some(secured) => on_the_way.saturating_sub(secured.ahead()),
             None => on_the_way,
         }
@@ -155,48 +246,73 @@ impl Stream {
     /// Reads up to `most` bytes to the end of a vector that has room for them.
     #[inline]
     pub fn read(&self, bytes: &mut Vec<u8>, most: usize) -> io::Result<usize> {
-        if let Some(secured) = self.secured.get() {
+        let own = match &self.0 {
+            Way::Socket(own) => own,
+            Way::Channel(channel) => return channel.read(most, &mut |content| bytes.extend_from_slice(content)),
+        };
+        if let Some(secured) = own.secured.get() {
             let most = most.min(bytes.capacity() - bytes.len());
-            return secured.read(self.socket.as_fd(), most, &mut |plain| bytes.extend_from_slice(plain));
+            return secured.read(own.socket.as_fd(), most, &mut |plain| bytes.extend_from_slice(plain));
         }
-        fds::recv_into(self.socket.as_fd(), bytes, most)
+        fds::recv_into(own.socket.as_fd(), bytes, most)
     }
 
     /// Reads into memory that holds nothing yet; as many bytes of it as are returned are initialised.
     #[inline]
     pub fn read_into(&self, room: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
-        if let Some(secured) = self.secured.get() {
-            let (most, mut at) = (room.len(), 0);
-            return secured.read(self.socket.as_fd(), most, &mut |plain| {
-                room.iter_mut().skip(at).zip(plain).for_each(|(place, byte)| {
-                    place.write(*byte);
-                });
-                at += plain.len();
+        let (most, mut at) = (room.len(), 0);
+        let mut fill = |bytes: &[u8]| {
+            room.iter_mut().skip(at).zip(bytes).for_each(|(place, byte)| {
+                place.write(*byte);
             });
+            at += bytes.len();
+        };
+        match &self.0 {
+            Way::Channel(channel) => channel.read(most, &mut fill),
+            Way::Socket(own) => match own.secured.get() {
+                Some(secured) => secured.read(own.socket.as_fd(), most, &mut fill),
+                None => fds::receive(own.socket.as_fd(), room),
+            },
         }
-        fds::receive(self.socket.as_fd(), room)
     }
 
     /// Reads into scratch memory, for bytes that are thrown away, whatever they mean.
     pub fn discard(&self, scratch: &mut [u8]) -> io::Result<usize> {
-        retry(|| recv(&self.socket, &mut *scratch, RecvFlags::empty()).map(|(count, _)| count))
+        match &self.0 {
+            Way::Socket(own) => retry(|| recv(&own.socket, &mut *scratch, RecvFlags::empty()).map(|(count, _)| count)),
+            Way::Channel(channel) => channel.read(scratch.len(), &mut |_| {}),
+        }
     }
 
     /// Whether a read would return something: bytes, the end or an error.
     pub fn is_readable(&self) -> bool {
-        self.holds() || !ready(self.socket.as_fd(), PollFlags::IN, 0).is_empty()
+        match &self.0 {
+            Way::Socket(own) => self.holds() || !ready(own.socket.as_fd(), PollFlags::IN, 0).is_empty(),
+            Way::Channel(channel) => channel.look().readable,
+        }
+    }
+
+    /// A descriptor that is readable while [`Stream::is_readable`] is true.
+    ///
+    /// # Errors
+    /// The system has none.
+    pub fn readable(&self) -> io::Result<OwnedFd> {
+        match &self.0 {
+            Way::Socket(own) => io::fcntl_dupfd_cloexec(&own.socket, 3),
+            Way::Channel(channel) => io::fcntl_dupfd_cloexec(channel.readable()?.as_fd(), 3),
+        }
     }
 
     /// Whether a read would return something that makes no event: it lies with the session.
     #[inline]
     pub fn holds(&self) -> bool {
-        self.secured.get().is_some_and(|secured| secured.holds())
+        self.secured().is_some_and(Secured::holds)
     }
 
     /// To move so many bytes took as long as to move this many plain ones: they were encrypted or decrypted, and perhaps in small records.
     #[inline]
     pub fn effort(&self, bytes: usize) -> usize {
-        match self.secured.get() {
+        match self.secured() {
             Some(secured) => 2 * bytes + secured.take_opened() as usize * RECORD_EFFORT,
             None => bytes,
         }
@@ -204,10 +320,13 @@ impl Stream {
 
     /// Bytes that have come and were not read.
     pub fn unread(&self) -> u64 {
-        if let Some(secured) = self.secured.get() {
-            return secured.unread(self.socket.as_fd()) as u64;
+        match &self.0 {
+            Way::Socket(own) => match own.secured.get() {
+                Some(secured) => secured.unread(own.socket.as_fd()) as u64,
+                None => io::ioctl_fionread(&own.socket).unwrap_or(0),
+            },
+            Way::Channel(channel) => channel.unread(),
         }
-        io::ioctl_fionread(&self.socket).unwrap_or(0)
     }
 }
 

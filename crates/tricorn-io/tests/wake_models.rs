@@ -123,7 +123,7 @@ use atomics::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 use rung::Rung;
-use tricorn_proto::message::Method;
+use tricorn_proto::message::{Method, Version};
 use turn::{Asked, Looked, Turn};
 use until::Until;
 use watch::Watch;
@@ -516,7 +516,7 @@ fn pieces_that_are_left_are_sent_and_a_silent_stream_is_forgotten() {
 #[test]
 fn either_the_application_answers_or_the_monitor() {
     loom::model(|| {
-        let asked = Asked { method: Method::Get, request_id: Box::default() };
+        let asked = Asked { method: Method::Get, version: Version::Http11, request_id: Box::default() };
         let output = Output::new(Turn::Unanswered(asked));
         let app = thread::spawn({
             let output = output.clone();

@@ -9,8 +9,11 @@ use pyo3::types::PyDict;
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 use std::sync::Arc;
-use tricorn_io::{Config, Failpoint, MaxConcurrency, Place, QueueOrder, WaitSite};
+use tricorn_io::clock::MILLI;
+use tricorn_io::{Config, Failpoint, Http2, MaxConcurrency, Place, QueueOrder, WaitSite};
+use tricorn_proto::http1::limits::MAX_HEAD;
 use tricorn_proto::http1::{HeadPolicy, HeaderMap, Leniency, Limits};
+use tricorn_proto::http2::{Rate, Settings};
 use tricorn_proto::message::FieldList;
 use tricorn_proto::message::grammar::{is_field_value, is_token};
 use tricorn_proto::peer::{ProxyPolicy, Trust};
@@ -56,7 +59,7 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         proxy_protocol: doors::proxy_protocol(&options)?,
         doors: doors::doors(&options)?,
         tls: None,
-        http2: None,
+        http2: http2(&options)?,
         request_id: options.optional("request_id")?,
         admin: Box::new(admin_paths(&options)?),
         server: options.get::<String>("server")?.into_bytes(),
@@ -277,6 +280,37 @@ fn head_policy(options: &Options<'_, '_>) -> PyResult<HeadPolicy> {
         forwarder_headers: forwarder_headers.into_iter().map(|name| name.to_ascii_uppercase().into_bytes()).collect(),
         proxy,
     })
+}
+
+/// How HTTP/2 is spoken; `None` unless it is among the protocols that are served.
+fn http2(options: &Options<'_, '_>) -> PyResult<Option<Box<Http2>>> {
+    if !options.optional::<Vec<String>>("http_protocols")?.iter().any(|name| name == "h2") {
+        return Ok(None);
+    }
+    let defaults = Settings::default();
+    let (initial_window, max_window) = (options.get("http2_initial_window_size")?, options.get("http2_max_window")?);
+    let settings = Settings {
+        max_concurrent_streams: options.get("http2_max_concurrent_streams")?,
+        max_header_list_size: match options.get("http2_max_header_list_size")? {
+            0 => MAX_HEAD as u32,
+            size => size.min(MAX_HEAD as u32),
+        },
+        initial_window,
+        max_window,
+        // One request alone may use its whole window.
+        connection_window: defaults.connection_window.max(initial_window).max(max_window),
+        resets: rate(options.get("http2_reset_limit")?),
+        control_frames: rate(options.get("http2_control_limit")?),
+        header_timeout: options.seconds("header_timeout")? / MILLI,
+        ..defaults
+    };
+    let cleartext = options.get::<String>("http2_cleartext")? != "off";
+    Ok(Some(Box::new(Http2 { cleartext, idle_timeout: options.seconds("http2_idle_timeout")?, settings })))
+}
+
+/// A limit that a tenth of it refills each second.
+fn rate(burst: u32) -> Rate {
+    Rate { burst, per_second: burst / 10 }
 }
 
 /// How many descriptors of this process clients may hold. The others are the application's and the server's own: 64, or

@@ -6,6 +6,7 @@
 #[cfg(feature = "baton-tracking")]
 use super::holds::Hold;
 use super::pace::Calls;
+use crate::Exchange;
 use crate::clock::{self, MILLI};
 use crate::config;
 use crate::exchange::lost::Leases;
@@ -77,10 +78,12 @@ impl Core {
         self.calls.pace.usual() > MILLI
     }
 
-    /// Answers should be sent together: requests wait, and calls are neither so short that no client sleeps meanwhile nor so
-    /// long that a client should wait for the next one.
-    pub fn gathers_answers(&self) -> bool {
-        config::GATHER_ANSWERS.contains(&self.calls.pace.usual()) && self.reactor.is_pressed()
+    /// The answer to this request should be sent with others: requests wait, and calls are neither so short that no client sleeps
+    /// meanwhile nor so long that a client should wait for the next one. Those to streams of one trunk are one send, however short.
+    pub fn gathers_answers(&self, exchange: &Exchange) -> bool {
+        let usual = self.calls.pace.usual();
+        let is_worth_it = usual >= config::GATHER_ANSWERS.start || exchange.lane.stream().channel().is_some();
+        is_worth_it && usual < config::GATHER_ANSWERS.end && self.reactor.is_pressed()
     }
 }
 

@@ -13,16 +13,17 @@
 use super::Engine;
 use super::shared::Shared;
 use crate::clock;
-use crate::exchange::lane::Descriptor;
 use crate::exchange::opening::Opening;
 use crate::exchange::overflow::{Full, Store};
 use crate::exchange::patience::Patience;
 use crate::exchange::room::Room;
 use crate::exchange::{Exchange, Sent};
+use crate::stream;
 use crate::sys::poll::ready;
 use rustix::event::PollFlags;
 use rustix::fd::OwnedFd;
 use std::path::PathBuf;
+use std::time::Duration;
 use tricorn_proto::response::HeadInputs;
 
 /// How long a client may take before a file is made for it: one that reads makes room in less.
@@ -89,8 +90,7 @@ impl Engine {
         let sent = loop {
             match self.room(exchange, &mut behind) {
                 Room::Wanted(nanos) => {
-                    let Descriptor::Own(socket) = exchange.lane.descriptor();
-                    ready(socket, PollFlags::OUT, nanos);
+                    wait_for_room(exchange, nanos);
                 }
                 Room::Away(nanos) => {
                     if let Some(alarm) = exchange.lane.await_job() {
@@ -138,6 +138,19 @@ impl Engine {
         }
         sent
     }
+}
+
+/// Blocks until more can be sent, for so many nanoseconds at most.
+fn wait_for_room(exchange: &Exchange, nanos: u64) {
+    match exchange.lane.room() {
+        Ok(stream::Room::Socket(socket)) => ready(socket, PollFlags::OUT, nanos),
+        Ok(stream::Room::Alarm(alarm)) => ready(alarm.as_fd(), PollFlags::IN, nanos),
+        // Without a descriptor it is looked at again now and then.
+        Err(_) => {
+            std::thread::sleep(Duration::from_nanos(nanos.min(MOMENT)));
+            PollFlags::empty()
+        }
+    };
 }
 
 /// Whether a reply ends with a piece.

@@ -29,7 +29,7 @@ use crate::exchange::{Exchange, Sent};
 use crate::logs::Logs;
 use crate::one_queue::company::Company;
 use crate::one_queue::siblings::Siblings;
-use crate::reactor::{Chores, DISK_NEWS, Listener, Protocol, Reactor, Runner, SlotReadiness, Surroundings, WAKE};
+use crate::reactor::{Chores, DISK_NEWS, Listener, Reactor, Runner, SlotReadiness, Surroundings, WAKE};
 use crate::scoreboard::group::GroupWord;
 use crate::scoreboard::{Phase, Scoreboard, Word};
 use crate::sys::fork::is_child;
@@ -86,7 +86,7 @@ impl Engine {
         let logs = Arc::new(logs);
         let mut sockets = Vec::with_capacity(listeners.len());
         for socket in listeners {
-            sockets.push(Listener::new(socket, Protocol::Http1)?);
+            sockets.push(Listener::new(socket)?);
         }
         let addresses = sockets.iter().map(|listener| listener.address).collect();
         let waiting = Waiting::new(config.clone(), board, poller.clone())?;
@@ -134,7 +134,7 @@ impl Engine {
 
     /// Answers questions about this worker on these listeners, before it starts.
     pub fn open_admin(&self, listeners: Vec<OwnedFd>) -> io::Result<()> {
-        let listeners = listeners.into_iter().map(|socket| Listener::new(socket, Protocol::Http1));
+        let listeners = listeners.into_iter().map(|socket| Listener::new(socket));
         let listeners = listeners.collect::<io::Result<Vec<_>>>()?;
         self.shared.has_admin.store(!listeners.is_empty(), Ordering::Relaxed);
         self.shared.baton.take().reactor.open_admin(listeners)
@@ -271,7 +271,8 @@ impl Engine {
         shared.queued.store(core.reactor.queued(), Ordering::Relaxed);
         let slot = shared.waiting.take_slot(&mut core.free_slots, slot);
         shared.begin_call(core, slot, &mut exchange);
-        exchange.lane.may_hold(core.gathers_answers());
+        let may_hold = core.gathers_answers(&exchange);
+        exchange.lane.may_hold(may_hold);
         if shared.waiting.calls_hold_threads() && core.is_blocking() && core.polling.is_none() {
             shared.leave_watch(core);
         }

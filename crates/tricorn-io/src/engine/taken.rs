@@ -30,7 +30,7 @@ impl Engine {
     /// What `request_timeout` does to the call it does from now on without an answer of ours: a 504 in the midst of another
     /// protocol would be taken for a part of that. If the monitor has answered already, the socket is closed for writing.
     pub fn let_go(&self, exchange: &mut Exchange) -> io::Result<Taken> {
-        if exchange.facts().is_some() {
+        if exchange.facts().is_some() && matches!(exchange.lane.descriptor(), Descriptor::Own(_)) {
             return self.bridge(exchange);
         }
         let socket = exchange.lane.descriptor().duplicate()?;
@@ -39,8 +39,10 @@ impl Engine {
         }
         exchange.lane.begin();
         self.is_let_go(exchange);
-        let Descriptor::Own(own) = exchange.lane.descriptor();
-        let unread = self.shared.baton.take().reactor.let_go(exchange.lane.id(), own);
+        let unread = match exchange.lane.descriptor() {
+            Descriptor::Own(own) => self.shared.baton.take().reactor.let_go(exchange.lane.id(), own),
+            Descriptor::Shared => Vec::new(),
+        };
         Ok(Taken { socket, unread })
     }
 

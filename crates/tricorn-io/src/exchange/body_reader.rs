@@ -2,6 +2,7 @@
 use super::buffers::Request;
 use super::pace::Pace;
 use crate::config::BodyRate;
+use crate::http2::Channel;
 use crate::stream::Stream;
 use tricorn_proto::http1::{HeadPolicy, Receiver, Step};
 use tricorn_proto::message::Refusal;
@@ -21,32 +22,54 @@ pub struct Filled {
     pub wanted: usize,
 }
 
-#[derive(Default)]
 pub struct BodyReader {
-    receiver: Receiver,
+    framing: Framing,
     pace: Pace,
+}
+
+/// How the end of the body is told.
+enum Framing {
+    /// By a length, or by chunks.
+    Http1(Receiver),
+    /// By the stream, whose frames have no mark in the bytes: so many bytes came, and perhaps the last.
+    Frames { count: u64, is_at_end: bool },
 }
 
 impl BodyReader {
     /// `receiver` has read the head of the request.
     #[inline]
     pub fn new(receiver: Receiver) -> BodyReader {
-        BodyReader { receiver, pace: Pace::default() }
+        BodyReader { framing: Framing::Http1(receiver), pace: Pace::default() }
     }
 
+    /// Of a stream of HTTP/2.
+    pub fn of_stream() -> BodyReader {
+        BodyReader { framing: Framing::Frames { count: 0, is_at_end: false }, pace: Pace::default() }
+    }
+
+    /// A new one, for a connection that reads no more bodies by this one.
     #[inline]
     pub fn into_receiver(self) -> Receiver {
-        self.receiver
+        match self.framing {
+            Framing::Http1(receiver) => receiver,
+            Framing::Frames { .. } => Receiver::default(),
+        }
     }
 
     /// All of the body was read.
     pub fn is_at_end(&self) -> bool {
-        self.receiver.is_at_end()
+        match &self.framing {
+            Framing::Http1(receiver) => receiver.is_at_end(),
+            Framing::Frames { is_at_end, .. } => *is_at_end,
+        }
     }
 
     /// Bytes that are still to come, if their number is known.
     pub fn fixed_remaining(&self) -> Option<u64> {
-        self.receiver.fixed_remaining()
+        match &self.framing {
+            Framing::Http1(receiver) => receiver.fixed_remaining(),
+            Framing::Frames { .. } => None,
+        }
     }
 
     /// Reads once and adds the body's bytes to `out`, up to `most` of them. How many bytes were read, framing included.
@@ -57,60 +80,24 @@ impl BodyReader {
         policy: &HeadPolicy,
         (out, most): (&mut Vec<u8>, usize),
     ) -> Result<Filled, Box<Refusal>> {
-        let Some(left) = self.receiver.fixed_remaining() else {
-            return self.read_framed(stream, request, policy, (out, most.min(FRAMED)));
+        let receiver = match &mut self.framing {
+            Framing::Http1(receiver) => receiver,
+            Framing::Frames { count, is_at_end } => {
+                let result = stream.read(out, most);
+                *count += result.unwrap_or(0) as u64;
+                *is_at_end = stream.channel().is_some_and(Channel::is_at_end);
+                policy.limits.check_body(*count)?;
+                return Ok(Filled { result, wanted: most });
+            }
+        };
+        let Some(left) = receiver.fixed_remaining() else {
+            return read_framed(receiver, stream, request, policy, (out, most.min(FRAMED)));
         };
         let wanted = usize::try_from(left).map_or(most, |left| most.min(left));
         out.reserve(wanted);
         let result = stream.read(out, wanted);
-        self.receiver.took_fixed(result.unwrap_or(0) as u64);
+        receiver.took_fixed(result.unwrap_or(0) as u64);
         Ok(Filled { result, wanted })
-    }
-
-    /// Reads behind what came of a line before, and moves the payload of chunks together in place.
-    fn read_framed(
-        &mut self,
-        stream: &Stream,
-        request: &mut Request,
-        policy: &HeadPolicy,
-        (out, wanted): (&mut Vec<u8>, usize),
-    ) -> Result<Filled, Box<Refusal>> {
-        let from = out.len();
-        out.extend_from_slice(request.unread());
-        out.reserve(wanted);
-        let result = stream.read(out, wanted);
-        if let Ok(1..) = result {
-            request.forget_read();
-            self.remove_framing(request, policy, out, from)?;
-        } else {
-            out.truncate(from);
-        }
-        Ok(Filled { result, wanted })
-    }
-
-    /// Removes the framing of the bytes from `from` on. What belongs to no payload that is complete, or to the next request, is left
-    /// with the request.
-    fn remove_framing(
-        &mut self,
-        request: &mut Request,
-        policy: &HeadPolicy,
-        out: &mut Vec<u8>,
-        from: usize,
-    ) -> Result<(), Box<Refusal>> {
-        let (mut at, mut end) = (from, from);
-        loop {
-            let unread = out.get_mut(at..).unwrap_or_default();
-            let progress = self.receiver.advance(unread, policy, false, &mut request.head)?;
-            let Step::Body(payload) = progress.step else {
-                request.input.extend_from_slice(out.get(at + progress.consumed..).unwrap_or_default());
-                break;
-            };
-            out.copy_within(at + payload.start..at + payload.end, end);
-            end += payload.len();
-            at += progress.consumed;
-        }
-        out.truncate(end);
-        Ok(())
     }
 
     /// The application waits for the client from now on; until when it may have to.
@@ -136,6 +123,52 @@ impl BodyReader {
     pub fn progress(&self, rate: &BodyRate) -> (u64, bool) {
         (self.pace.bytes(), self.pace.is_slow(rate))
     }
+}
+
+/// Reads behind what came of a line before, and moves the payload of chunks together in place.
+fn read_framed(
+    receiver: &mut Receiver,
+    stream: &Stream,
+    request: &mut Request,
+    policy: &HeadPolicy,
+    (out, wanted): (&mut Vec<u8>, usize),
+) -> Result<Filled, Box<Refusal>> {
+    let from = out.len();
+    out.extend_from_slice(request.unread());
+    out.reserve(wanted);
+    let result = stream.read(out, wanted);
+    if let Ok(1..) = result {
+        request.forget_read();
+        remove_framing(receiver, request, policy, out, from)?;
+    } else {
+        out.truncate(from);
+    }
+    Ok(Filled { result, wanted })
+}
+
+/// Removes the framing of the bytes from `from` on. What belongs to no payload that is complete, or to the next request, is left
+/// with the request.
+fn remove_framing(
+    receiver: &mut Receiver,
+    request: &mut Request,
+    policy: &HeadPolicy,
+    out: &mut Vec<u8>,
+    from: usize,
+) -> Result<(), Box<Refusal>> {
+    let (mut at, mut end) = (from, from);
+    loop {
+        let unread = out.get_mut(at..).unwrap_or_default();
+        let progress = receiver.advance(unread, policy, false, &mut request.head)?;
+        let Step::Body(payload) = progress.step else {
+            request.input.extend_from_slice(out.get(at + progress.consumed..).unwrap_or_default());
+            break;
+        };
+        out.copy_within(at + payload.start..at + payload.end, end);
+        end += payload.len();
+        at += progress.consumed;
+    }
+    out.truncate(end);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,16 +1,25 @@
 //! A reply as bytes: the reply machine decides, and the encoder of the connection's version of HTTP says it.
 //!
 //! Rule: no other file of the crate knows an encoder.
-use tricorn_proto::http1::encode;
+use tricorn_proto::message::Version;
 use tricorn_proto::response::{End, Fault, HeadInputs, Reply};
+use tricorn_proto::{http1, http2};
 
 /// The interim response to a client that waits with its body.
-pub const CONTINUE: &[u8] = encode::CONTINUE;
+pub fn allowance(version: Version) -> &'static [u8] {
+    match version {
+        Version::Http10 | Version::Http11 => http1::encode::CONTINUE,
+        Version::Http2 => http2::encode::CONTINUE,
+    }
+}
 
 /// Appends the head, if it is due.
 pub fn head(reply: &mut Reply, out: &mut Vec<u8>, inputs: &HeadInputs<'_>) {
     if let Some(head) = reply.head(inputs) {
-        encode::head(out, &head);
+        match head.version {
+            Version::Http10 | Version::Http11 => http1::encode::head(out, &head),
+            Version::Http2 => http2::encode::head(out, &head),
+        }
     }
 }
 
@@ -18,15 +27,25 @@ pub fn head(reply: &mut Reply, out: &mut Vec<u8>, inputs: &HeadInputs<'_>) {
 #[inline]
 pub fn piece(reply: &mut Reply, out: &mut Vec<u8>, len: u64) -> (u64, &'static [u8]) {
     let portion = reply.body(len);
-    encode::before(out, portion);
-    (portion.length, encode::after(portion))
+    if reply.version() == Version::Http2 {
+        http2::encode::before(out, portion);
+        return (portion.length, b"");
+    }
+    http1::encode::before(out, portion);
+    (portion.length, http1::encode::after(portion))
 }
 
 /// Ends the reply. Appends what follows the body.
 #[inline]
 pub fn end(reply: &mut Reply, out: &mut Vec<u8>) -> End {
+    let version = reply.version();
     let ending = reply.end();
-    encode::end(out, ending.mark);
+    match version {
+        Version::Http10 | Version::Http11 => http1::encode::end(out, ending.mark),
+        Version::Http2 if ending.whole => http2::encode::end(out, ending.mark),
+        // The stream is reset when its request is over.
+        Version::Http2 => {}
+    }
     ending.end
 }
 
@@ -38,7 +57,10 @@ pub fn interim<'f>(
     fields: &mut dyn Iterator<Item = (&'f [u8], &'f [u8])>,
 ) -> Result<(), Fault> {
     if let Some(interim) = reply.interim(status, fields)? {
-        encode::interim(out, &interim);
+        match reply.version() {
+            Version::Http10 | Version::Http11 => http1::encode::interim(out, &interim),
+            Version::Http2 => http2::encode::interim(out, &interim),
+        }
     }
     Ok(())
 }

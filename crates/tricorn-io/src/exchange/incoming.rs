@@ -3,7 +3,7 @@
 //! The body is read on demand. What the application does not take stays in the client's kernel: TCP flow control stops the client.
 use super::body::Body;
 use super::body_reader::{Filled, PIECE};
-use super::encoding::CONTINUE;
+use super::encoding::allowance;
 use super::link::Loss;
 use super::outbox::SharedBytes;
 use super::timers::Timer;
@@ -120,7 +120,7 @@ impl Exchange {
     fn allow(&mut self) {
         let head = &mut self.request.head;
         if std::mem::take(&mut head.expect_continue) && !self.request.reply.head_sent() {
-            self.lane.send_optional(CONTINUE);
+            self.lane.send_optional(allowance(head.version));
         }
     }
 

@@ -1,4 +1,4 @@
-//! An exchange's way to its client: today all of the connection.
+//! An exchange's way to its client: a connection, or one stream of a trunk.
 //!
 //! ```text
 //!   send ──▶ output (`output.rs`): what the socket takes at once, and what waits
@@ -17,11 +17,11 @@ use super::patience::Patience;
 use super::turn::Asked;
 use crate::clock;
 use crate::disk::DiskFile;
-use crate::stream::Stream;
+use crate::stream::{Room, Stream};
 use crate::sys::wake::Alarm;
 use crate::tls::Facts;
 use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::io;
+use rustix::io::{self, Errno};
 use rustix::net::{SocketAddrUnix, getsockname};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -77,13 +77,19 @@ enum Wait {
 pub enum Descriptor<'l> {
     /// The socket: all that happens to it happens to this exchange.
     Own(BorrowedFd<'l>),
+    /// The socket of a trunk, which others use as well.
+    Shared,
 }
 
 impl Descriptor<'_> {
     /// A second one, for others than the server.
+    ///
+    /// # Errors
+    /// EOPNOTSUPP: a stream of HTTP/2 has no socket of its own. Else the system's.
     pub fn duplicate(self) -> io::Result<OwnedFd> {
         match self {
             Descriptor::Own(socket) => io::fcntl_dupfd_cloexec(socket, 3),
+            Descriptor::Shared => Err(Errno::OPNOTSUPP),
         }
     }
 }
@@ -125,7 +131,26 @@ impl Lane {
 
     #[inline]
     pub fn descriptor(&self) -> Descriptor<'_> {
-        Descriptor::Own(self.output.socket())
+        match self.stream().channel() {
+            None => Descriptor::Own(self.output.socket()),
+            Some(_) => Descriptor::Shared,
+        }
+    }
+
+    /// A descriptor that is readable while there are bytes of the client's, or its end.
+    ///
+    /// # Errors
+    /// The system has none.
+    pub fn readable(&self) -> io::Result<OwnedFd> {
+        self.stream().readable()
+    }
+
+    /// What is to be waited for until more can be sent.
+    ///
+    /// # Errors
+    /// The system has no descriptor.
+    pub fn room(&self) -> io::Result<Room<'_>> {
+        self.stream().room()
     }
 
     /// The connection, to be read from.
@@ -486,7 +511,7 @@ mod tests {
     use rustix::fd::AsRawFd;
     use std::io::Read;
     use std::os::unix::net::UnixStream;
-    use tricorn_proto::message::Method;
+    use tricorn_proto::message::{Method, Version};
 
     fn pair() -> (Lane, UnixStream) {
         let (ours, theirs) = UnixStream::pair().expect("sockets");
@@ -505,7 +530,7 @@ mod tests {
         assert!(lane.take() && !lane.take() && lane.is_taken());
         lane.switch();
         assert!(!lane.has_switched(), "it is the application's");
-        let Descriptor::Own(socket) = lane.descriptor();
+        let Descriptor::Own(socket) = lane.descriptor() else { panic!("it is a socket") };
         let number = socket.as_raw_fd();
         assert_ne!(lane.descriptor().duplicate().expect("a descriptor").as_raw_fd(), number);
         assert_eq!((lane.local_address(), lane.local_path()), (None, None), "a pair has no names");
@@ -558,7 +583,7 @@ mod tests {
     fn a_request_that_the_monitor_has_answered_gets_no_second_answer() {
         for bytes in [b"".as_slice(), &[b'x'; 2 * FULL]] {
             let (mut lane, mut peer) = pair();
-            lane.expect(Asked { method: Method::Get, request_id: Box::default() });
+            lane.expect(Asked { method: Method::Get, version: Version::Http11, request_id: Box::default() });
             lane.may_hold(true);
             assert_eq!(lane.watched().answer_late(b"late"), LateAnswer::Sent);
             assert_eq!(
@@ -568,7 +593,7 @@ mod tests {
             );
             assert_eq!(lane.send(&mut b"application".to_vec(), bytes, b"", none), Sent::Gone);
             assert!(lane.resolve() && lane.resolve());
-            let page = late_page(b"late", Method::Get, b"");
+            let page = late_page(b"late", Method::Get, Version::Http11, b"");
             assert_eq!(lane.sent(), page.len() as u64);
             drop(lane);
             let mut got = Vec::new();

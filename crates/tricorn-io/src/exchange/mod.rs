@@ -136,16 +136,11 @@ impl Exchange {
         let (kind, version, keep_alive) = (head.kind, head.version, head.keep_alive);
         request.reply.begin(kind, version, keep_alive);
         let timing = Timing { started: request.times.complete, ..Timing::default() };
-        Box::new(Exchange {
-            lane,
-            request,
-            client,
-            body: BodyReader::new(receiver),
-            timers: Timers::default(),
-            timing,
-            wall,
-            slot: 0,
-        })
+        let body = match lane.stream().channel() {
+            None => BodyReader::new(receiver),
+            Some(_) => BodyReader::of_stream(),
+        };
+        Box::new(Exchange { lane, request, client, body, timers: Timers::default(), timing, wall, slot: 0 })
     }
 
     #[inline]
@@ -197,7 +192,7 @@ impl Exchange {
     /// From now on the monitor may answer, as long as nothing was sent.
     pub(crate) fn expect_late_answer(&mut self) {
         let Request { head, reply, .. } = &*self.request;
-        self.lane.expect(Asked { method: head.kind, request_id: reply.request_id().into() });
+        self.lane.expect(Asked { method: head.kind, version: head.version, request_id: reply.request_id().into() });
     }
 
     /// Ends the monitor's right to answer, when the application is done. Whether it has answered, with 504.
@@ -314,7 +309,7 @@ impl Exchange {
         let _ = request.reply.status(line.as_bytes());
         request.out.clear();
         self.wall.refresh(self.timing.answered);
-        let errors = Responder::of_errors(self.wall.date(), request.head.kind);
+        let errors = Responder::of_errors(self.wall.date(), request.head.kind, request.head.version);
         let responder = Responder { request_id: request.reply.request_id(), ..errors };
         let sent = responder.write_page(&mut request.out, status, message, fields).body;
         request.reply.replaced(sent);

@@ -80,6 +80,11 @@ impl Output {
         }
         match (piece, when) {
             (Piece::Bytes { head, body, tail, .. }, When::Together) if sending.may_hold(body) => {
+                if let Some(channel) = stream.channel() {
+                    head.extend_from_slice(body);
+                    head.extend_from_slice(tail);
+                    return sending.hold_in(channel, head);
+                }
                 sending.rest().outbox.push_all([head, body, tail]);
                 sending.turn = Turn::Held;
                 Progress::Held
@@ -342,7 +347,7 @@ mod tests {
     use std::cell::Cell;
     use std::io::Read;
     use std::os::unix::net::UnixStream;
-    use tricorn_proto::message::Method;
+    use tricorn_proto::message::{Method, Version};
 
     fn pair() -> (Output, UnixStream) {
         let (ours, theirs) = UnixStream::pair().expect("sockets");
@@ -441,7 +446,7 @@ mod tests {
     fn the_monitor_waits_for_no_owner() {
         let disks = disks();
         let (mut output, _theirs) = pair();
-        output.expect(Asked { method: Method::Get, request_id: Box::default() });
+        output.expect(Asked { method: Method::Get, version: Version::Http11, request_id: Box::default() });
         let watched = output.watched(7);
         let sending = output.sending();
         assert_eq!((watched.send_left(&disks, unwatched), watched.answer_late(b"date")), (true, LateAnswer::Busy));
@@ -454,7 +459,7 @@ mod tests {
     fn the_first_answer_is_the_only_one() {
         let (mut output, mut theirs) = pair();
         let watched = output.watched(7);
-        let asked = |id: &[u8]| Asked { method: Method::Head, request_id: id.into() };
+        let asked = |id: &[u8]| Asked { method: Method::Head, version: Version::Http11, request_id: id.into() };
         assert_eq!(watched.answer_late(b"no exchange"), LateAnswer::NotWanted);
         output.expect(asked(b"another request"));
         assert!(output.begin());
@@ -463,7 +468,7 @@ mod tests {
         output.expect(asked(b"id"));
         assert_eq!(watched.answer_late(b"date"), LateAnswer::Sent);
         assert!(!output.begin());
-        let page = late_page(b"date", Method::Head, b"id");
+        let page = late_page(b"date", Method::Head, Version::Http11, b"id");
         assert_eq!(output.conclude(&mut Vec::new()).sent, page.len() as u64);
         assert_eq!(watched.answer_late(b"over"), LateAnswer::NotWanted);
         let mut got = String::new();

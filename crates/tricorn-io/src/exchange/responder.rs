@@ -38,8 +38,8 @@ pub type Field<'a> = (&'a [u8], &'a [u8]);
 
 impl<'a> Responder<'a> {
     /// For an error page behind which the connection is closed.
-    pub fn of_errors(date: &'a [u8], method: Method) -> Responder<'a> {
-        Responder { date, server: b"", method, version: Version::Http11, keep: false, request_id: b"" }
+    pub fn of_errors(date: &'a [u8], method: Method, version: Version) -> Responder<'a> {
+        Responder { date, server: b"", method, version, keep: false, request_id: b"" }
     }
 
     /// Appends a response to `out`: a head, and the body if there may be one.
@@ -85,9 +85,9 @@ fn set(reply: &mut Reply, status: u16, fields: &[Field<'_>]) -> Result<(), Fault
 const HEAD: usize = 256;
 
 /// The answer to a request that took too long. Its length does not depend on the date.
-pub fn late_page(date: &[u8], method: Method, request_id: &[u8]) -> Vec<u8> {
+pub fn late_page(date: &[u8], method: Method, version: Version, request_id: &[u8]) -> Vec<u8> {
     let mut page = Vec::new();
-    Responder { request_id, ..Responder::of_errors(date, method) }.write_page(&mut page, 504, "", &[]);
+    Responder { request_id, ..Responder::of_errors(date, method, version) }.write_page(&mut page, 504, "", &[]);
     page
 }
 
@@ -110,14 +110,14 @@ mod tests {
             Content-Type: text/html\r\nContent-Length: 157\r\n\r\n\
             <html>\n  <head>\n    <title>Bad Request</title>\n  </head>\n  <body>\n    <h1><p>Bad Request</p></h1>\n    \
             Invalid HTTP Header: &#x27;FOO&#x27;\n  </body>\n</html>\n";
-        let responder = Responder::of_errors(DATE, Method::Get);
+        let responder = Responder::of_errors(DATE, Method::Get, Version::Http11);
         assert_eq!(page(responder, 400, "Invalid HTTP Header: 'FOO'", &[]), expected);
     }
 
     #[test]
     fn head_gets_the_head_that_get_would_have() {
-        let get = page(Responder::of_errors(DATE, Method::Get), 503, "later", &[RETRY]);
-        let head = page(Responder::of_errors(DATE, Method::Head), 503, "later", &[RETRY]);
+        let get = page(Responder::of_errors(DATE, Method::Get, Version::Http11), 503, "later", &[RETRY]);
+        let head = page(Responder::of_errors(DATE, Method::Head, Version::Http11), 503, "later", &[RETRY]);
         let body = error_page::html(503, "later").len();
         assert_eq!(head, get[..get.len() - body]);
         assert!(body > 0 && head.contains(&format!("\r\nContent-Length: {body}\r\n")), "{head}");
@@ -126,7 +126,8 @@ mod tests {
     #[test]
     fn the_connection_and_the_id_are_said() {
         for keep in [false, true] {
-            let responder = Responder { keep, request_id: b"abc", ..Responder::of_errors(DATE, Method::Get) };
+            let responder =
+                Responder { keep, request_id: b"abc", ..Responder::of_errors(DATE, Method::Get, Version::Http11) };
             let text = page(responder, 503, "", &[RETRY]);
             let connection = if keep { "keep-alive" } else { "close" };
             assert!(text.contains(&format!("\r\nConnection: {connection}\r\n")), "{text}");
@@ -137,7 +138,7 @@ mod tests {
     #[test]
     fn the_end_is_the_reply_machines() {
         let mut out = Vec::new();
-        let kept = Responder { keep: true, ..Responder::of_errors(DATE, Method::Get) };
+        let kept = Responder { keep: true, ..Responder::of_errors(DATE, Method::Get, Version::Http11) };
         let field = (b"Content-Type".as_slice(), b"text/plain".as_slice());
         assert_eq!(kept.write(&mut out, 200, &[field], b"ok\n"), Written { end: End::Reuse, body: 3 });
         assert!(out.ends_with(b"\r\n\r\nok\n"));

@@ -24,7 +24,7 @@
 //! The monitor has a list of outputs in *Left*, and looks at them with each tick. It is told of one once: a stream of many pieces
 //! stays *Left* for as long as bytes come, and for one tick more. Of a *Blocked* one the kernel tells. So a stream that says nothing,
 //! and one whose client does not read, costs nothing.
-use tricorn_proto::message::Method;
+use tricorn_proto::message::{Method, Version};
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub enum Turn {
@@ -47,6 +47,7 @@ pub enum Turn {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Asked {
     pub method: Method,
+    pub version: Version,
     /// The value of X-Request-ID; empty: none is sent.
     pub request_id: Box<[u8]>,
 }
@@ -135,7 +136,7 @@ mod tests {
     use super::*;
 
     fn asked() -> Asked {
-        Asked { method: Method::Get, request_id: Box::default() }
+        Asked { method: Method::Get, version: Version::Http11, request_id: Box::default() }
     }
 
     #[test]

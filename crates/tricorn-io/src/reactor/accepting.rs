@@ -205,9 +205,8 @@ impl Accepting {
     /// Takes one connection.
     pub fn take(&mut self, listener: u16) -> Taken {
         let Some(found) = self.gate.listener(listener) else { return Taken::Nothing };
-        let protocol = found.protocol();
         match found.accept() {
-            Accepted::Connection(socket, peer) => Taken::Connection(Newcomer { socket, peer, listener, protocol }),
+            Accepted::Connection(socket, peer) => Taken::Connection(Newcomer { socket, peer, listener }),
             Accepted::Nothing => Taken::Nothing,
             Accepted::NoDescriptor => Taken::NoDescriptor,
         }

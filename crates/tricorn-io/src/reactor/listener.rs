@@ -1,6 +1,5 @@
 //! A listener, watched or not, and what it brings.
 use super::tokens::SPECIAL;
-use super::wire::Protocol;
 use crate::metrics::Backlog;
 use crate::peer::Peer;
 use crate::sys::fds;
@@ -18,8 +17,6 @@ pub struct Listener {
     pub(crate) socket: OwnedFd,
     /// The address it is bound to; `None` for unix sockets.
     pub(crate) address: Option<SocketAddr>,
-    /// What its clients speak.
-    protocol: Protocol,
     is_tcp: bool,
     /// Its clients speak TLS.
     pub(super) is_tls: bool,
@@ -37,16 +34,12 @@ pub(super) enum Accepted {
 }
 
 impl Listener {
-    pub fn new(socket: OwnedFd, protocol: Protocol) -> rustix::io::Result<Listener> {
+    pub fn new(socket: OwnedFd) -> rustix::io::Result<Listener> {
         let name = getsockname(&socket)?;
         let is_tcp = matches!(name.address_family(), AddressFamily::INET | AddressFamily::INET6);
         let address = SocketAddr::try_from(name).ok();
         rustix::io::ioctl_fionbio(&socket, true)?;
-        Ok(Listener { socket, address, protocol, is_tcp, is_tls: false, is_shut: false, watched: false })
-    }
-
-    pub(super) fn protocol(&self) -> Protocol {
-        self.protocol
+        Ok(Listener { socket, address, is_tcp, is_tls: false, is_shut: false, watched: false })
     }
 
     /// Has it watched, or no longer. What cannot be taken out was not there.
@@ -125,7 +118,7 @@ mod tests {
     fn a_listener_that_the_poller_did_not_take_is_taken_by_the_next_try() {
         let socket = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let address = socket.local_addr().expect("an address");
-        let mut listeners = [Listener::new(socket.into(), Protocol::Http1).expect("a listener")];
+        let mut listeners = [Listener::new(socket.into()).expect("a listener")];
         let poller = Arc::new(Poller::new().expect("a poller"));
         let entrance = Entrance::of_threads(poller.clone());
         // A second epoll_ctl(2) for the same open file and number fails (EEXIST).

@@ -37,13 +37,13 @@ mod listener;
 mod outgoing;
 mod pump;
 mod queue;
+mod serial;
 mod slab;
 mod spooler;
 mod stranded;
 mod tokens;
 mod warnings;
 mod wheel;
-mod wire;
 
 pub use crate::config::AdminPaths;
 pub use crate::sys::poll::Token;
@@ -53,7 +53,6 @@ pub use hand_over::{Front, Handed};
 pub use jobs::Job;
 pub use listener::Listener;
 pub use tokens::{DISK_NEWS, WAKE};
-pub use wire::Protocol;
 
 use crate::clock::{self, WallText};
 use crate::config::Config;

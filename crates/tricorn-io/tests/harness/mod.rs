@@ -58,7 +58,7 @@ pub fn record<'a>(environ: &'a dyn Fn(&str) -> Option<Vec<u8>>) -> Record<'a> {
 
 /// The socket of an exchange's client.
 pub fn socket(exchange: &Exchange) -> BorrowedFd<'_> {
-    let Descriptor::Own(socket) = exchange.lane.descriptor();
+    let Descriptor::Own(socket) = exchange.lane.descriptor() else { panic!("it is a connection") };
     socket
 }
 

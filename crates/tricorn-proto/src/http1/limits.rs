@@ -109,7 +109,7 @@ pub(crate) struct Bounds {
 impl Limits {
     /// Refuses a body of which it is known that it has `length` bytes or more.
     #[inline]
-    pub(crate) fn check_body(&self, length: u64) -> Result<(), Box<Refusal>> {
+    pub fn check_body(&self, length: u64) -> Result<(), Box<Refusal>> {
         if self.body != 0 && length > self.body { Err(body_too_large(length, self.body)) } else { Ok(()) }
     }
 

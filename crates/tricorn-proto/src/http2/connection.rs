@@ -112,6 +112,11 @@ impl Connection {
         }
     }
 
+    /// Whether it has ended because of a violation.
+    pub fn has_failed(&self) -> bool {
+        self.shutdown.failed().is_some()
+    }
+
     /// When `tick` is to be called, in milliseconds.
     pub fn deadline(&self) -> Option<u64> {
         match self.shutdown {

@@ -39,6 +39,7 @@ struct Keys {
     headers: Py<PyString>,
     state: Py<PyString>,
     http10: Py<PyString>,
+    http2: Py<PyString>,
 }
 
 /// A path as it came, `path` and `raw_path` of its scope.
@@ -128,6 +129,7 @@ impl Maker {
             headers: key("headers"),
             state: key("state"),
             http10: key("1.0"),
+            http2: key("2"),
         };
         let http = PyDict::new(py);
         http.set_item("type", "http")?;
@@ -253,8 +255,10 @@ impl Maker {
         if !query.is_empty() {
             put(scope, &self.keys.query, &PyBytes::new(py, query))?;
         }
-        if head.version == Version::Http10 {
-            put(scope, &self.keys.http_version, self.http10(py))?;
+        match head.version {
+            Version::Http11 => {}
+            Version::Http10 => put(scope, &self.keys.http_version, self.keys.http10.bind(py))?,
+            Version::Http2 => put(scope, &self.keys.http_version, self.keys.http2.bind(py))?,
         }
         if let Some(state) = &self.state {
             put(scope, &self.keys.state, &state.bind(py).copy()?)?;
@@ -281,10 +285,6 @@ impl Maker {
             ours.set_item("proxy", crate::announced::scope(py, announced)?)?;
         }
         put(extensions, &self.keys.tricorn, &ours)
-    }
-
-    fn http10<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
-        self.keys.http10.bind(py)
     }
 
     /// Decoded; below the mount point.

@@ -146,8 +146,12 @@ fn write_head(exchange: &Exchange, out: &mut Vec<u8>) {
     out.extend_from_slice(head.target.of(bytes));
     out.extend_from_slice(match head.version {
         Version::Http10 => b" HTTP/1.0\r\n".as_slice(),
-        Version::Http11 => b" HTTP/1.1\r\n",
+        Version::Http11 | Version::Http2 => b" HTTP/1.1\r\n",
     });
+    // The library reads HTTP/1: the end of a body of unknown length is told by chunks.
+    if head.version == Version::Http2 && head.framing == Framing::Chunked {
+        out.extend_from_slice(b"transfer-encoding: chunked\r\n");
+    }
     for field in &head.fields {
         if head.version == Version::Http10 && field.known == Known::Connection {
             // Keeping the connection is ours. A library that does it for an old client may wait for the next request where

@@ -7,12 +7,21 @@ use tricorn_io::Exchange;
 use tricorn_proto::message::target::percent_decode;
 use tricorn_proto::message::{Scheme, Version};
 
+/// The version as ASGI has it.
+fn version(version: Version) -> &'static str {
+    match version {
+        Version::Http10 => "1.0",
+        Version::Http11 => "1.1",
+        Version::Http2 => "2",
+    }
+}
+
 /// What a hook is told of a request, whose client has this address.
 pub fn scope_of<'py>(py: Python<'py>, exchange: &Exchange, client: Option<SocketAddr>) -> PyResult<Bound<'py, PyDict>> {
     let (head, bytes) = (&exchange.request.head, exchange.request.head_bytes());
     let scope = PyDict::new(py);
     scope.set_item("type", "http")?;
-    scope.set_item("http_version", if head.version == Version::Http10 { "1.0" } else { "1.1" })?;
+    scope.set_item("http_version", version(head.version))?;
     scope.set_item("method", latin1(py, head.method.of(bytes))?)?;
     scope.set_item("scheme", if head.scheme == Scheme::Https { "https" } else { "http" })?;
     let mut path = Vec::new();

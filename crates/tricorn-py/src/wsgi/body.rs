@@ -175,7 +175,7 @@ impl State {
     /// Nothing has come. The wait goes on over several looks.
     fn await_more(&mut self, engine: &Engine, exchange: &mut Exchange, now: u64) -> PyResult<Look> {
         if self.awaited.is_none() {
-            let socket = exchange.lane.descriptor().duplicate();
+            let socket = exchange.lane.readable();
             let socket = socket.map_err(|error| PyOSError::new_err(error.to_string()))?;
             self.awaited = Some((exchange.slot(), socket));
         }

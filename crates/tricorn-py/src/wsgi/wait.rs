@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::Mutex;
 use tricorn_io::clock::SECOND;
-use tricorn_io::{Descriptor, Engine, Exchange, Room, Sent, Streak, TURN};
+use tricorn_io::{Engine, Exchange, Room, Sent, Streak, TURN, WaitForRoom};
 
 pub enum Wait {
     Thread,
@@ -49,9 +49,14 @@ impl Hub {
     }
 
     fn wait_writable(&self, py: Python<'_>, exchange: &Exchange, nanos: u64) -> PyResult<()> {
-        let Descriptor::Own(socket) = exchange.lane.descriptor();
-        let arguments = (socket.as_raw_fd(), nanos as f64 / SECOND as f64);
-        self.hub.bind(py).call_method1(intern!(py, "wait_writable"), arguments).map(drop)
+        match exchange.lane.room() {
+            Ok(WaitForRoom::Socket(socket)) => {
+                let arguments = (socket.as_raw_fd(), nanos as f64 / SECOND as f64);
+                self.hub.bind(py).call_method1(intern!(py, "wait_writable"), arguments).map(drop)
+            }
+            Ok(WaitForRoom::Alarm(alarm)) => self.wait_readable(py, alarm.as_fd(), nanos),
+            Err(error) => Err(std::io::Error::from(error).into()),
+        }
     }
 }
 

@@ -14,8 +14,7 @@ use crate::exchange::outbox::{Flush, SharedBytes, Storing};
 use crate::exchange::overflow::{Full, Held, Overflow, Store};
 use crate::exchange::segments::Segment;
 use crate::stream::Stream;
-use crate::sys::poll::{Token, ready};
-use rustix::event::PollFlags;
+use crate::sys::poll::Token;
 use rustix::fd::{AsFd, AsRawFd, RawFd};
 use rustix::io::Errno;
 use std::io::{Error, IoSlice};
@@ -151,7 +150,7 @@ impl Rest {
             return Err(Lent::Out);
         }
         let Some((file, ..)) = self.outbox.file_in_front() else { return Err(Lent::NoFile) };
-        if self.loan == Loan::Full && ready(stream.socket(), PollFlags::OUT, 0).is_empty() {
+        if self.loan == Loan::Full && !stream.has_room() {
             return Err(Lent::Full);
         }
         let place = file.place();
@@ -334,6 +333,8 @@ mod tests {
     use crate::exchange::outbox::Outbox;
     use crate::exchange::output::{Output, Piece, Progress, When};
     use crate::scoreboard::{Scoreboard, Word};
+    use crate::sys::poll::ready;
+    use rustix::event::PollFlags;
     use std::fs::File;
     use std::io::Read;
     use std::os::unix::net::UnixStream;

@@ -2,6 +2,7 @@
 use crate::disk::DiskFile;
 use crate::exchange::outbox::{Flush, Outbox, SharedBytes};
 use crate::exchange::turn::Turn;
+use crate::http2::Channel;
 use crate::stream::Stream;
 use crate::sys::wake::Alarm;
 use rustix::io::{Errno, IoSlice};
@@ -142,6 +143,22 @@ impl Sending {
         if let Some(rest) = &mut self.rest {
             rest.is_over = true;
         }
+    }
+
+    /// Gives a whole answer to a trunk, which sends it with others. Nothing waits here.
+    pub fn hold_in(&mut self, channel: &Channel, bytes: &[u8]) -> Progress {
+        let done = match channel.hold(bytes) {
+            Ok(count) => count,
+            Err(Errno::AGAIN) => 0,
+            Err(_) => return Progress::Gone,
+        };
+        self.sent += done as u64;
+        if done == bytes.len() {
+            return Progress::Sent;
+        }
+        let outbox = &mut self.rest().outbox;
+        outbox.push(&bytes[done..]);
+        Progress::Waits { bytes: outbox.in_memory() }
     }
 
     pub fn may_hold(&self, body: &[u8]) -> bool {

@@ -4,6 +4,7 @@ use super::sending::{Sending, Shared};
 use crate::exchange::outbox::Flush;
 use crate::exchange::responder::late_page;
 use crate::exchange::turn::{Asked, Looked, Turn};
+use crate::stream::Stream;
 use crate::sys::poll::Token;
 use rustix::fd::BorrowedFd;
 use rustix::io;
@@ -56,6 +57,7 @@ impl Watched {
                     lent = rest.begin_loan(&shared.stream);
                 }
                 match flush == Flush::Blocked || matches!(lent, Err(Lent::Full)) {
+                    true if self.is_told_of_room(&shared.stream) => Looked::Full,
                     true if watch(shared.stream.socket()).is_ok() => Looked::Full,
                     true => Looked::Unwatched,
                     false => Looked::Away,
@@ -70,6 +72,11 @@ impl Watched {
         looks_again
     }
 
+    /// Of the room of a channel the reactor tells, and of that of a socket the kernel.
+    fn is_told_of_room(&self, stream: &Stream) -> bool {
+        stream.channel().map(|channel| channel.await_room(self.clone())).is_some()
+    }
+
     /// Answers in place of an exchange that has sent nothing: sends a 504, and closes our side.
     ///
     /// The bytes are the responder's; there is no outbox to leave a rest in, since the application's thread may hold the connection for
@@ -77,8 +84,10 @@ impl Watched {
     pub fn answer_late(&self, date: &[u8]) -> LateAnswer {
         let Some(shared) = self.shared.upgrade() else { return LateAnswer::NotWanted };
         let Some(mut sending) = shared.try_sending() else { return LateAnswer::Busy };
-        let Turn::Unanswered(Asked { method, request_id }) = &sending.turn else { return LateAnswer::NotWanted };
-        let page = late_page(date, *method, request_id);
+        let Turn::Unanswered(Asked { method, version, request_id }) = &sending.turn else {
+            return LateAnswer::NotWanted;
+        };
+        let page = late_page(date, *method, *version, request_id);
         let _ = shared.stream.send(&page);
         let _ = shared.stream.end_sending();
         sending.sent += page.len() as u64;

@@ -11,7 +11,7 @@
 //! A body is not read: what follows the head on the connection is not looked at, and the connection ends with the answer.
 use super::super::edges::Edges;
 use super::super::outgoing::Then;
-use super::super::wire::Http1;
+use super::super::serial::Serial;
 use crate::config::{self, Received};
 use crate::exchange::buffers::{INPUT, Request};
 use crate::exchange::outbox::Flush;
@@ -61,7 +61,7 @@ pub(super) enum Moved {
 pub(super) struct AdminConn {
     output: Output,
     pub peer: Peer,
-    wire: Http1,
+    serial: Serial,
     pub edges: Edges,
     pub state: State,
     /// When it is over (monotonic nanoseconds).
@@ -76,7 +76,7 @@ impl AdminConn {
         AdminConn {
             output: Output::new(stream),
             peer,
-            wire: Http1::default(),
+            serial: Serial::default(),
             edges: Edges::unknown(),
             state: State::Idle,
             deadline: 0,
@@ -96,7 +96,7 @@ impl AdminConn {
 
     /// The question that is being read.
     pub fn request(&mut self) -> Option<&mut Request> {
-        self.wire.reading().map(|reading| reading.request)
+        self.serial.reading().map(|reading| reading.request)
     }
 
     /// No request was answered here, and these bytes have come: a balancer may ask in a line of its own.
@@ -107,12 +107,12 @@ impl AdminConn {
 
     /// Takes the buffers of a question of which nothing has come, or that is over.
     pub fn take_buffers(&mut self) -> Option<Box<Request>> {
-        self.wire.end()
+        self.serial.end()
     }
 
     /// Steps through the bytes at hand.
     pub fn look(&mut self, policy: &HeadPolicy) -> Look {
-        let Some(mut reading) = self.wire.reading() else { return Look::NeedMore };
+        let Some(mut reading) = self.serial.reading() else { return Look::NeedMore };
         if reading.request.unread().is_empty() {
             return Look::NeedMore;
         }
@@ -132,7 +132,7 @@ impl AdminConn {
         if !self.edges.is_readable() {
             return Moved::Waits;
         }
-        let input = &mut self.wire.begin_reading(fresh).request.input;
+        let input = &mut self.serial.begin_reading(fresh).request.input;
         if input.capacity() - input.len() < INPUT / 4 && input.try_reserve(INPUT.max(input.len())).is_err() {
             return Moved::Gone;
         }
@@ -182,7 +182,7 @@ impl AdminConn {
 
     /// The question was answered from where it is, and its buffers are the next one's. `now`: when the bytes came that are left.
     pub fn answered_in_place(&mut self, out: Vec<u8>, now: u64) {
-        self.wire.answered_in_place(now);
+        self.serial.answered_in_place(now);
         if let Some(request) = self.request() {
             request.out = out;
         }
@@ -190,7 +190,7 @@ impl AdminConn {
 
     /// The answer is sent, and another question may come.
     pub fn next_question(&mut self) {
-        self.wire.next_request();
+        self.serial.next_request();
         self.state = State::Idle;
     }
 

@@ -9,7 +9,7 @@ use crate::exchange::responder::Responder;
 use crate::metrics::load::{Asked, Balance, agent};
 use crate::scoreboard::Scoreboard;
 use crate::sys::poll::{Event, Token};
-use tricorn_proto::message::Refusal;
+use tricorn_proto::message::{Refusal, Version};
 use tricorn_proto::response::End;
 
 /// Input thrown away at a time.
@@ -216,7 +216,7 @@ impl Admin {
             None => {
                 let Some(method) = conn.request().map(|request| request.probable_method()) else { return };
                 let mut page = Vec::new();
-                let responder = Responder::of_errors(view.date, method);
+                let responder = Responder::of_errors(view.date, method, Version::Http11);
                 responder.write_page(&mut page, refusal.status(), &refusal.message(), &[]);
                 page
             }

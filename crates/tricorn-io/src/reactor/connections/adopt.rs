@@ -11,7 +11,7 @@ use crate::one_queue::message::{Age, HEADER, HandOverMessage, INLINE, Parts};
 use crate::reactor::bodies::no_memory;
 use crate::reactor::edges::Edges;
 use crate::reactor::listener::Listener;
-use crate::reactor::wire::{Protocol, Reading, Wire};
+use crate::reactor::serial::Reading;
 use crate::scoreboard::Word;
 use crate::stream::Stream;
 use crate::sys::channel::Channel;
@@ -36,9 +36,9 @@ impl Connections {
         self.buffers.give_scratch(scratch);
     }
 
-    /// A session of TLS is this process's alone. Trailers are kept in no form that could be sent, the reader of a body that still comes neither, and a request that was passed from hand to hand stays.
+    /// A session of TLS is this process's alone, and so is a trunk. Trailers are kept in no form that could be sent, the reader of a body that still comes neither, and a request that was passed from hand to hand stays.
     pub fn may_move(&self, id: RequestId, most_hops: u64) -> bool {
-        if self.conns.get(id.connection()).is_none_or(|conn| conn.stage == Stage::Secured) {
+        if self.conns.get(id.connection()).is_none_or(|conn| conn.stage == Stage::Secured || conn.is_stream()) {
             return false;
         }
         self.conns.request(id).is_some_and(|request| {
@@ -58,8 +58,8 @@ impl Connections {
     fn post_as(&self, id: RequestId, channel: &Channel, listeners: &[Listener], apart: bool) -> io::Result<()> {
         let conn = self.conns.get(id.connection()).ok_or(io::Errno::BADF)?;
         // The connection goes with its request: it has no other.
-        let Wire::Http1(http1) = &conn.wire;
-        let request = http1.request(id).ok_or(io::Errno::BADF)?;
+        let serial = &conn.serial;
+        let request = serial.request(id).ok_or(io::Errno::BADF)?;
         let stream = conn.stream().ok_or(io::Errno::BADF)?;
         let head = request.head_as_it_came();
         let (body, file) = match &request.body {
@@ -75,7 +75,7 @@ impl Connections {
             peer: conn.origin.peer,
             listener: listeners.get(usize::from(conn.origin.listener)).and_then(|listener| listener.address),
             hops: request.hops,
-            age: Age { number: id.stream(), last_from: http1.last_from() },
+            age: Age { number: id.stream(), last_from: serial.last_from() },
             readable: conn.edges.is_readable(),
             hangup: conn.edges.is_hangup(),
             apart,
@@ -117,16 +117,14 @@ impl Connections {
             return None;
         };
         let listener = listeners.iter().position(|listener| listener.address == handed.listener).unwrap_or(0);
-        // The message names the listener: its protocol is the same here.
-        let protocol = listeners.get(listener).map_or_else(Protocol::default, Listener::protocol);
         let trusted = self.config.policy.trust.allows(handed.peer.ip());
         let origin = Origin { peer: handed.peer, listener: listener as u16, trusted };
-        let mut conn = Conn::new(Stream::new(socket), origin, Wire::new(protocol));
+        let mut conn = Conn::new(Stream::new(socket), origin);
         conn.edges = Edges::known(handed.readable, handed.hangup);
         conn.phase.enter(Change::TakenOver);
-        let Wire::Http1(http1) = &mut conn.wire;
-        http1.resume_at(handed.age.number, handed.age.last_from);
-        let mut reading = http1.begin_reading(|| self.buffers.take());
+        let serial = &mut conn.serial;
+        serial.resume_at(handed.age.number, handed.age.last_from);
+        let mut reading = serial.begin_reading(|| self.buffers.take());
         let (announced, payload) = payload.split_at_checked(handed.parts.announced.into()).unwrap_or_default();
         if let Ok(Opening::Header(announced, _)) = proxy_protocol::open(announced, Accepts::Both) {
             conn.announced = Some(Arc::from(announced));
@@ -136,8 +134,8 @@ impl Connections {
         let spool = spool.map(|(file, length)| Spool::adopt(DiskFile::new(file, pool), length));
         let refusal = self.fill_in(&mut reading, trusted, announced, &handed, payload, spool).err();
         let token = self.conns.insert(conn);
-        let Wire::Http1(http1) = &self.conns.get(token)?.wire;
-        let id = http1.current(token);
+        let serial = &self.conns.get(token)?.serial;
+        let id = serial.current(token);
         self.board.add(Word::TakenOver, 1);
         self.board.set(Word::Connections, self.len() as u64);
         if let Some(refusal) = refusal {

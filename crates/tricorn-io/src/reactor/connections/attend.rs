@@ -6,15 +6,14 @@ use crate::clock;
 use crate::exchange::Exchange;
 use crate::exchange::id::RequestId;
 use crate::exchange::lane::Descriptor;
-use crate::reactor::wire::Wire;
 use crate::sys::poll::{Event, Token};
 
 impl Connections {
     /// Something happened to a connection that is with an exchange.
     pub(super) fn busy_event(&mut self, event: Event) -> Option<RequestId> {
         let conn = self.conns.get(event.token)?;
-        let Wire::Http1(http1) = &conn.wire;
-        let id = http1.begun(event.token);
+        let serial = &conn.serial;
+        let id = serial.begun(event.token);
         let attended = self.attended(id)?;
         let Attended { slot, room, .. } = *attended;
         let hangup = event.hangup || event.error;
@@ -27,14 +26,14 @@ impl Connections {
         self.note(id, readiness)
     }
 
-    fn attended(&mut self, id: RequestId) -> Option<&mut Attended> {
+    pub(super) fn attended(&mut self, id: RequestId) -> Option<&mut Attended> {
         let conn = self.conns.get_mut(id.connection())?;
-        let Wire::Http1(http1) = &conn.wire;
-        if http1.is_begun(id) { conn.phase.get_mut().attended() } else { None }
+        let serial = &conn.serial;
+        if serial.is_begun(id) { conn.phase.get_mut().attended() } else { None }
     }
 
     /// Notes what happened. Whether the exchange is to be told: once, while a hub is away, for a client may make any number of edges.
-    fn note(&mut self, id: RequestId, readiness: Readiness) -> Option<RequestId> {
+    pub(super) fn note(&mut self, id: RequestId, readiness: Readiness) -> Option<RequestId> {
         match &mut self.attended(id)?.news {
             Some(news) => {
                 *news = news.and(readiness);
@@ -50,15 +49,15 @@ impl Connections {
     /// The exchange has not read all that had come, and others had their turn since.
     pub(super) fn may_be_readable(&mut self, token: Token) -> Option<RequestId> {
         let conn = self.conns.get(token)?;
-        let Wire::Http1(http1) = &conn.wire;
-        self.note(http1.begun(token), Readiness { readable: true, ..Readiness::default() })
+        let serial = &conn.serial;
+        self.note(serial.begun(token), Readiness { readable: true, ..Readiness::default() })
     }
 
     /// A job for the exchange is over: it has sent what was in front of its output, or opened a file.
     pub(super) fn may_have_room(&mut self, token: Token) -> Option<RequestId> {
         let conn = self.conns.get(token)?;
-        let Wire::Http1(http1) = &conn.wire;
-        let id = http1.begun(token);
+        let serial = &conn.serial;
+        let id = serial.begun(token);
         let attended = self.attended(id).filter(|attended| attended.slot > 0)?;
         attended.room = false;
         self.note(id, Readiness { writable: true, ..Readiness::default() })
@@ -80,8 +79,11 @@ impl Connections {
     /// From now on the exchange is told what happens to its connection. Bytes and room are edges.
     pub fn attend(&mut self, exchange: &Exchange) -> Option<RequestId> {
         let id = exchange.lane.id();
-        let Descriptor::Own(socket) = exchange.lane.descriptor();
         self.attended(id)?.slot = exchange.slot as u32 + 1;
+        let Descriptor::Own(socket) = exchange.lane.descriptor() else {
+            self.later(id.connection());
+            return None;
+        };
         let conn = self.conns.get(id.connection())?;
         let (hangup, readable) = (conn.edges.is_hangup(), conn.edges.is_readable());
         let readiness = match self.conns.watch_lent(id.connection(), socket) {

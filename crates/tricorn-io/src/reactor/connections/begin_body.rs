@@ -3,7 +3,7 @@ use super::work::Runner;
 use crate::config::{self, Config};
 use crate::exchange::body::{Body, NoMemory};
 use crate::exchange::buffers::Request;
-use crate::exchange::encoding::CONTINUE;
+use crate::exchange::encoding::allowance;
 use crate::reactor::bodies::{Bodies, no_memory};
 use crate::scoreboard::{Scoreboard, Word};
 use crate::stream::Stream;
@@ -85,7 +85,7 @@ pub(super) fn invite(stream: Option<&Stream>, request: &Request, config: &Config
         && !config.streaming
         && request.awaits_continue()
     {
-        let sent = stream.send_once(CONTINUE);
+        let sent = stream.send_once(allowance(request.head.version));
         board.add(Word::BytesOut, sent as u64);
     }
 }

@@ -1,7 +1,9 @@
 //! The end of a connection, and of what requests have.
 use super::Connections;
-use super::conn::Conn;
+use super::conn::{Conn, Role};
 use super::phase::Phase;
+use super::trunk_reader::Released;
+use crate::clock;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
 
@@ -20,17 +22,29 @@ impl Connections {
         self.close_gracefully(token);
     }
 
+    /// The entry of a stream is no more.
+    fn stream_is_over(&mut self, trunk: Token, id: u32) {
+        self.streams -= 1;
+        let Some(Role::Trunk(reader)) = self.conns.get_mut(trunk).map(|conn| &mut conn.role) else { return };
+        let now = clock::now();
+        match reader.release(id, now) {
+            Released::Idle => self.later(trunk),
+            Released::Unsent if self.work.hold(trunk, now) => self.later(trunk),
+            Released::Unsent | Released::Sent => {}
+        }
+    }
+
     /// Ends a connection. What Python owns goes to the chores: this may be the monitor's thread.
     pub fn close(&mut self, token: Token) {
         let Some(conn) = self.conns.remove(token) else { return };
-        let Conn { output, mut phase, mut wire, attachment, .. } = conn;
+        let Conn { output, mut phase, mut serial, attachment, role, .. } = conn;
         if let Some(output) = output {
             self.chores.end(output);
         }
         if matches!(phase.get(), Phase::Handshaking) {
             self.updates.handshake_is_over(token);
         }
-        for request in wire.end() {
+        if let Some(request) = serial.end() {
             self.recycle(request);
         }
         match phase.get_mut() {
@@ -44,6 +58,18 @@ impl Connections {
             _ => {}
         }
         self.chores.attachments.extend(attachment);
+        match role {
+            Role::Connection => {}
+            Role::Trunk(reader) => {
+                let mut entries = Vec::new();
+                reader.trunk().break_off(|entry| entries.push(entry));
+                entries.into_iter().for_each(|entry| self.later(entry));
+            }
+            Role::Stream { trunk, id } => {
+                self.stream_is_over(trunk, id);
+                return;
+            }
+        }
         self.board.set(Word::Connections, self.len() as u64);
         self.updates.descriptor_is_free();
     }

@@ -2,6 +2,7 @@
 use super::deadlines::TimedPhase;
 use super::phase::Phase;
 use super::stage::Stage;
+use super::trunk_reader::TrunkReader;
 use crate::clock::{self, MILLI};
 use crate::config;
 use crate::exchange::Attachment;
@@ -10,9 +11,9 @@ use crate::exchange::id::RequestId;
 use crate::exchange::output::Output;
 use crate::peer::Peer;
 use crate::reactor::edges::Edges;
+use crate::reactor::serial::Serial;
 use crate::reactor::slab::Slab;
 use crate::reactor::tokens::NEAR;
-use crate::reactor::wire::Wire;
 use crate::stream::Stream;
 use crate::sys::fds;
 use crate::sys::poll::{Poller, Token, ready};
@@ -31,15 +32,28 @@ pub(super) struct Origin {
     pub trusted: bool,
 }
 
+/// What an entry of the table is.
+#[derive(Debug, Default)]
+pub(super) enum Role {
+    /// A connection whose requests come one after another.
+    #[default]
+    Connection,
+    /// A connection of HTTP/2, which carries streams.
+    Trunk(Box<TrunkReader>),
+    /// A stream of such a one, which has this token. It has one request.
+    Stream { trunk: Token, id: u32 },
+}
+
 #[derive(Debug)]
 pub(super) struct Conn {
-    /// With the exchange while the phase is `Busy`.
+    /// With the exchange while the phase is `Busy`, and with its trunk while it carries streams.
     pub output: Option<Output>,
     pub origin: Origin,
     pub phase: TimedPhase,
     pub edges: Edges,
     /// Its requests, but for those that exchanges have.
-    pub wire: Wire,
+    pub serial: Serial,
+    pub role: Role,
     pub attachment: Option<Attachment>,
     /// What stands before its requests, and by what they come.
     pub stage: Stage,
@@ -50,13 +64,14 @@ pub(super) struct Conn {
 }
 
 impl Conn {
-    pub fn new(stream: Stream, origin: Origin, wire: Wire) -> Conn {
+    pub fn new(stream: Stream, origin: Origin) -> Conn {
         Conn {
             output: Some(Output::new(stream)),
             origin,
             phase: TimedPhase::default(),
             edges: Edges::unknown(),
-            wire,
+            serial: Serial::default(),
+            role: Role::default(),
             attachment: None,
             stage: Stage::default(),
             announced: None,
@@ -67,12 +82,24 @@ impl Conn {
     /// To be read from; `None`: an exchange has it.
     #[inline]
     pub fn stream(&self) -> Option<&Stream> {
-        self.output.as_ref().map(Output::stream)
+        match &self.role {
+            Role::Trunk(reader) => Some(reader.trunk().stream()),
+            Role::Connection | Role::Stream { .. } => self.output.as_ref().map(Output::stream),
+        }
+    }
+
+    /// Whether it is a trunk without a stream.
+    pub fn carries_nothing(&self) -> bool {
+        matches!(&self.role, Role::Trunk(reader) if reader.trunk().standing().streams == 0)
+    }
+
+    pub fn is_stream(&self) -> bool {
+        matches!(self.role, Role::Stream { .. })
     }
 
     /// Whether the peer may still be sending, so that closing at once would reset what we sent last.
     pub fn has_unread_input(&self) -> bool {
-        (self.edges.is_readable() && !self.edges.is_hangup()) || self.wire.holds_input()
+        (self.edges.is_readable() && !self.edges.is_hangup()) || self.serial.holds_input()
     }
 
     /// Whether nothing more is expected from an idle connection: its client has been answered, or has connected a while ago
@@ -80,14 +107,17 @@ impl Conn {
     pub fn is_done_with(&self) -> bool {
         let Some(stream) = self.stream() else { return false };
         let is_silent = || fds::silence(stream.socket()).is_some_and(|millis| millis * MILLI >= config::LAST_CALL);
-        !self.wire.holds_input() && stream.unread() == 0 && (self.served || is_silent())
+        !self.serial.holds_input() && stream.unread() == 0 && (self.served || is_silent())
     }
 
     /// Whether the client of a request has left that has not begun. `half` as for [`has_left`].
     pub fn client_has_left(&self, id: RequestId, half: bool, now: u64) -> bool {
-        let Wire::Http1(http1) = &self.wire;
-        let (Some(request), Some(stream)) = (http1.request(id), self.stream()) else { return false };
-        has_left(stream.socket(), half, request.times.complete, now)
+        let serial = &self.serial;
+        let (Some(request), Some(stream)) = (serial.request(id), self.stream()) else { return false };
+        match stream.channel() {
+            Some(channel) => channel.look().gone,
+            None => has_left(stream.socket(), half, request.times.complete, now),
+        }
     }
 
     /// The number of its socket, which an exchange may have, and those of a bridge.
@@ -101,7 +131,8 @@ impl Conn {
             }
             _ => [own, None, None],
         };
-        [first, second, third].into_iter().flatten()
+        // A stream has none of its own.
+        [first, second, third].into_iter().flatten().filter(|_| !self.is_stream())
     }
 }
 
@@ -152,12 +183,12 @@ impl Conns {
 
     /// A request that is being read, or waits.
     pub fn request(&self, id: RequestId) -> Option<&Request> {
-        self.get(id.connection())?.wire.request(id)
+        self.get(id.connection())?.serial.request(id)
     }
 
     #[inline]
     pub fn request_mut(&mut self, id: RequestId) -> Option<&mut Request> {
-        self.get_mut(id.connection())?.wire.request_mut(id)
+        self.get_mut(id.connection())?.serial.request_mut(id)
     }
 
     pub fn remove(&mut self, token: Token) -> Option<Conn> {
@@ -168,9 +199,11 @@ impl Conns {
     #[inline]
     pub fn watch(&mut self, token: Token) -> io::Result<bool> {
         let Some(conn) = self.slab.get_mut(token) else { return Ok(false) };
-        let Some(stream) = conn.output.as_ref().map(Output::stream) else { return Ok(false) };
+        if conn.stream().is_none() {
+            return Ok(false);
+        }
         let is_new = conn.edges.register();
-        if is_new {
+        if let Some(stream) = conn.stream().filter(|_| is_new && !conn.is_stream()) {
             self.poller.add_connection(stream.socket(), token)?;
         }
         Ok(is_new)
@@ -199,8 +232,10 @@ impl Conns {
     /// `lent`: its socket, if an exchange has that.
     pub fn unwatch(&mut self, token: Token, lent: Option<BorrowedFd<'_>>) {
         let Some(conn) = self.slab.get_mut(token) else { return };
-        if let Some(socket) = lent.or(conn.output.as_ref().map(Output::socket))
-            && conn.edges.unregister()
+        let was_there = conn.edges.unregister();
+        if let Some(socket) = lent.or(conn.stream().map(Stream::socket))
+            && was_there
+            && !conn.is_stream()
         {
             let _ = self.poller.remove(socket);
         }
@@ -228,7 +263,6 @@ impl Conns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reactor::wire::Protocol;
     use std::io::Write;
     use std::net::{TcpListener, TcpStream};
 
@@ -239,7 +273,7 @@ mod tests {
     fn conn(listener: u16) -> Conn {
         let (socket, _) = rustix::pipe::pipe().expect("pipe");
         let origin = Origin { peer: Peer::Unix, listener, trusted: true };
-        Conn::new(Stream::new(socket), origin, Wire::new(Protocol::Http1))
+        Conn::new(Stream::new(socket), origin)
     }
 
     #[test]
@@ -266,9 +300,9 @@ mod tests {
     fn a_late_id_does_not_reach_the_next_connection() {
         let mut conns = conns();
         let read = |conns: &mut Conns, token| {
-            let Wire::Http1(http1) = &mut conns.get_mut(token).expect("a connection").wire;
-            http1.begin_reading(Box::default);
-            http1.current(token)
+            let serial = &mut conns.get_mut(token).expect("a connection").serial;
+            serial.begin_reading(Box::default);
+            serial.current(token)
         };
         let first = conns.insert(conn(0));
         let late = read(&mut conns, first);

@@ -4,7 +4,6 @@ use super::outcome::Outcome;
 use super::phase::Phase;
 use crate::clock;
 use crate::exchange::id::RequestId;
-use crate::reactor::wire::Wire;
 use crate::stream::Stream;
 use crate::sys::poll::{Event, Token};
 
@@ -21,6 +20,10 @@ impl Connections {
             Phase::Idle | Phase::Head | Phase::Body if event.readable || event.hangup || event.error => {
                 self.read(event.token)
             }
+            Phase::Multiplexed => {
+                self.read_trunk(event.token);
+                None
+            }
             Phase::Flushing(_) => {
                 self.flush(event.token, event.error, clock::now());
                 None
@@ -34,8 +37,8 @@ impl Connections {
                 None
             }
             Phase::Queued => {
-                let Wire::Http1(http1) = &conn.wire;
-                let id = http1.current(event.token);
+                let serial = &conn.serial;
+                let id = serial.current(event.token);
                 self.client_acted(id, half)
             }
             Phase::Busy(_) => self.busy_event(event).map(Outcome::Ready),
@@ -47,7 +50,14 @@ impl Connections {
     pub fn look_again(&mut self, token: Token) -> Option<Outcome> {
         let conn = self.conns.get_mut(token)?;
         conn.edges.unlist();
+        if conn.is_stream() {
+            return self.look_at_stream(token);
+        }
         match conn.phase.get() {
+            Phase::Multiplexed => {
+                self.read_trunk(token);
+                None
+            }
             Phase::Idle | Phase::Handshaking | Phase::Head | Phase::Body => self.read(token),
             Phase::Lingering => {
                 self.discard(token);

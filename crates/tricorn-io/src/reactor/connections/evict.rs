@@ -11,7 +11,6 @@ use crate::clock;
 use crate::config;
 use crate::reactor::warnings::Incident;
 use crate::reactor::wheel::{Tick, tick_at};
-use crate::reactor::wire::Wire;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
 use tricorn_proto::access_log::Outcome;
@@ -52,10 +51,11 @@ impl Conn {
             Phase::Lingering => Some(Claim::Answered),
             // There may be bytes that were not looked at.
             _ if self.edges.is_readable() => None,
+            Phase::Multiplexed if self.carries_nothing() => Some(Claim::Served),
             Phase::Idle if self.served => Some(Claim::Served),
             Phase::Idle | Phase::Handshaking | Phase::Head if self.phase.deadline() <= due => Some(Claim::Overdue),
             Phase::Idle | Phase::Handshaking | Phase::Head => Some(Claim::Arriving),
-            Phase::Body | Phase::Storing | Phase::Queued => None,
+            Phase::Body | Phase::Storing | Phase::Queued | Phase::Multiplexed => None,
             Phase::Busy(_) | Phase::Bridged(_) | Phase::Flushing(_) => None,
         }
     }
@@ -106,8 +106,8 @@ impl Connections {
         let Some(conn) = self.conns.get(token) else { return };
         match conn.phase.get() {
             Phase::Head => {
-                let Wire::Http1(http1) = &conn.wire;
-                let id = http1.current(token);
+                let serial = &conn.serial;
+                let id = serial.current(token);
                 self.log.warn(Incident::HeadClosed);
                 self.reject(id, &CROWDED, Word::Evicted);
             }

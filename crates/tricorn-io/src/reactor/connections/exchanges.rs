@@ -11,7 +11,6 @@ use crate::exchange::output::Concluded;
 use crate::exchange::{AppEnd, Client, Exchange, Returned, Timing};
 use crate::peer::Peer;
 use crate::reactor::outgoing::{Outgoing, Then};
-use crate::reactor::wire::Wire;
 use crate::scoreboard::{self, Word};
 use rustix::fd::{AsRawFd, BorrowedFd};
 use tricorn_proto::message::{Refusal, RefusalKind};
@@ -20,9 +19,9 @@ impl Connections {
     /// A complete request becomes an exchange, with the output of its connection.
     pub fn check_out(&mut self, id: RequestId) -> Option<Box<Exchange>> {
         let conn = self.conns.get_mut(id.connection())?;
-        let Wire::Http1(http1) = &mut conn.wire;
-        let (mut request, receiver) = http1.begin(id)?;
-        let is_last = self.deadlines.lifetime().is_last(id.stream(), http1.last_from(), request.times.complete);
+        let serial = &mut conn.serial;
+        let (mut request, receiver) = serial.begin(id)?;
+        let is_last = self.deadlines.lifetime().is_last(id.stream(), serial.last_from(), request.times.complete);
         self.extra.opened(request.takes_file());
         let output = conn.output.take()?;
         conn.phase.enter(Change::Begun(output.socket().as_raw_fd()));
@@ -63,8 +62,8 @@ impl Connections {
             return;
         };
         conn.attachment = attachment;
-        let Wire::Http1(http1) = &mut conn.wire;
-        http1.take_back(receiver);
+        let serial = &mut conn.serial;
+        serial.take_back(receiver);
         if link.is_taken() {
             if conn.phase.get().is_bridged() {
                 self.chores.end(output);

@@ -7,7 +7,6 @@ use crate::config;
 use crate::exchange::id::RequestId;
 use crate::exchange::incoming::late_body;
 use crate::exchange::link::Loss;
-use crate::reactor::wire::Wire;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
 use crate::tls::{Failure, Reason};
@@ -51,6 +50,10 @@ impl Connections {
                 Phase::Idle | Phase::Handshaking => {
                     self.set_deadline(token, last);
                 }
+                Phase::Multiplexed => {
+                    self.work.takes_step();
+                    self.drain_trunk(token);
+                }
                 Phase::Bridged(bridge) if bridge.is_over() => {
                     self.set_deadline(token, now + config::LINGER);
                 }
@@ -67,14 +70,15 @@ impl Connections {
 
     fn expired(&mut self, token: Token, now: u64) -> Option<RequestId> {
         let conn = self.conns.get_mut(token)?;
-        let Wire::Http1(http1) = &conn.wire;
-        let (current, begun) = (http1.current(token), http1.begun(token));
+        let serial = &conn.serial;
+        let (current, begun) = (serial.current(token), serial.begun(token));
         match conn.phase.get() {
             // The process was paused, or the deadline is a moment earlier than the turn of what has come: it is not idle.
             Phase::Idle if conn.stream().is_some_and(|stream| stream.unread() > 0) => {
                 self.set_deadline(token, now + SECOND);
             }
             Phase::Idle => self.end_idle(token),
+            Phase::Multiplexed => self.trunk_expired(token, now),
             Phase::Handshaking => self.handshake_failed(token, &Failure::new(Reason::Timeout, "it took too long")),
             Phase::Head => {
                 self.board.add(Word::HeadTimeouts, 1);
@@ -94,7 +98,7 @@ impl Connections {
 
     fn body_expired(&mut self, id: RequestId, now: u64) {
         let Some(conn) = self.conns.get_mut(id.connection()) else { return };
-        let (Some(request), Some(stream)) = (conn.wire.request(id), conn.stream()) else { return };
+        let (Some(request), Some(stream)) = (conn.serial.request(id), conn.stream()) else { return };
         let has_unread = || stream.is_readable();
         match self.deadlines.timeouts().judge_body(request, now, has_unread) {
             BodyVerdict::Until(until) => self.set_deadline(id.connection(), until),

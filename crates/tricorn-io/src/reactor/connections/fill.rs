@@ -6,7 +6,6 @@ use crate::exchange::body::{Body, NoMemory};
 use crate::exchange::buffers::{INPUT, Request};
 use crate::exchange::id::RequestId;
 use crate::reactor::bodies::{Ahead, Bodies, no_memory};
-use crate::reactor::wire::Wire;
 use crate::scoreboard::Word;
 use crate::stream::Stream;
 use crate::sys::poll::Token;
@@ -31,9 +30,9 @@ impl Connections {
         if !conn.edges.is_readable() {
             return Some(Fill::Dry);
         }
-        let Wire::Http1(http1) = &mut conn.wire;
-        let id = http1.current(token);
-        let mut reading = http1.begin_reading(|| self.buffers.take());
+        let serial = &mut conn.serial;
+        let id = serial.current(token);
+        let mut reading = serial.begin_reading(|| self.buffers.take());
         let request = &mut *reading.request;
         let stream = conn.output.as_ref()?.stream();
         if self.bodies.is_over_memory()

@@ -1,7 +1,6 @@
 //! A reply is with the kernel: the next request, or the end.
 use super::Connections;
 use crate::reactor::outgoing::Then;
-use crate::reactor::wire::Wire;
 use crate::sys::poll::Token;
 
 impl Connections {
@@ -18,6 +17,10 @@ impl Connections {
     #[inline]
     pub(super) fn finish_reply(&mut self, token: Token, reuse: bool, now: u64) {
         let Some(conn) = self.conns.get_mut(token) else { return };
+        if conn.is_stream() {
+            self.close(token);
+            return;
+        }
         if !reuse {
             if conn.has_unread_input() {
                 self.linger(token);
@@ -27,15 +30,15 @@ impl Connections {
             return;
         }
         conn.served = true;
-        let Wire::Http1(http1) = &mut conn.wire;
-        http1.next_request();
+        let serial = &mut conn.serial;
+        serial.next_request();
         if self.deadlines.timeouts().ends_idle() && conn.is_done_with() {
             self.end_idle(token);
             return;
         }
-        let Wire::Http1(http1) = &mut conn.wire;
-        self.deadlines.keep(token, &mut conn.phase, http1.last_from(), now);
-        if conn.edges.is_readable() || conn.wire.holds_input() {
+        let serial = &mut conn.serial;
+        self.deadlines.keep(token, &mut conn.phase, serial.last_from(), now);
+        if conn.edges.is_readable() || conn.serial.holds_input() {
             self.later(token);
         } else if !conn.edges.is_registered() {
             self.register(token);

@@ -1,5 +1,6 @@
 //! The rest of a reply, sent as its client takes it.
 use super::Connections;
+use super::conn::Role;
 use super::phase::Phase;
 use super::work::Work;
 use crate::clock;
@@ -7,9 +8,11 @@ use crate::exchange::id::RequestId;
 use crate::exchange::link::Loss;
 use crate::exchange::outbox::Flush;
 use crate::exchange::output::{DiskOutcome, Lent};
+use crate::http2::Trunk;
 use crate::reactor::warnings::Incident;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
+use std::sync::Arc;
 
 impl Connections {
     pub(super) fn hold(&mut self, token: Token, now: u64) {
@@ -23,8 +26,31 @@ impl Connections {
         if self.work.has_held() {
             let now = self.work.time();
             while let Some(token) = self.work.next_held() {
-                self.flush(token, false, now);
+                match self.conns.get_mut(token).map(|conn| &mut conn.role) {
+                    Some(Role::Trunk(reader)) => {
+                        let trunk = reader.unhold().clone();
+                        self.flush_trunk(&trunk);
+                    }
+                    _ => self.flush(token, false, now),
+                }
             }
+        }
+    }
+
+    /// Sends what waits on a trunk. Its streams that have room have their turn.
+    pub(super) fn flush_trunk(&mut self, trunk: &Trunk) {
+        let mut ready = std::mem::take(&mut self.frames.ready);
+        trunk.flush(|entry| ready.push(entry));
+        ready.drain(..).for_each(|entry| self.later(entry));
+        self.frames.ready = ready;
+    }
+
+    /// The trunk of a stream, while its connection is there.
+    pub(super) fn trunk_of(&self, token: Token) -> Option<Arc<Trunk>> {
+        let Role::Stream { trunk, .. } = self.conns.get(token)?.role else { return None };
+        match &self.conns.get(trunk)?.role {
+            Role::Trunk(reader) => Some(reader.trunk().clone()),
+            _ => None,
         }
     }
 

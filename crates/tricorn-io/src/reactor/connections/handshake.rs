@@ -18,7 +18,6 @@ use crate::clock;
 use crate::exchange::id::RequestId;
 use crate::exchange::output::Output;
 use crate::reactor::outgoing::Then;
-use crate::reactor::wire::Wire;
 use crate::scoreboard::Word;
 use crate::secured::HandshakeOutcome;
 use crate::stream::Stream;
@@ -46,6 +45,9 @@ const ALERT: [u8; 7] = [21, 3, 1, 0, 2, 2, 70];
 pub(super) fn is_handshake(bytes: &[u8]) -> bool {
     bytes.starts_with(&[22, 3])
 }
+
+/// RFC 9113 section 3.2.
+const ALPN_HTTP2: &[u8] = b"h2";
 
 const REDIRECT: u16 = 308;
 const BAD_REQUEST: u16 = 400;
@@ -78,7 +80,7 @@ impl Connections {
         let output = conn.output.take()?;
         conn.edges.is_drained();
         let mut first = Vec::new();
-        for request in conn.wire.end() {
+        if let Some(request) = conn.serial.end() {
             first.extend_from_slice(request.unread());
             self.buffers.give(request);
         }
@@ -95,7 +97,11 @@ impl Connections {
             HandshakeOutcome::Over => {
                 let is_resumed = stream.facts().is_some_and(|facts| facts.is_resumed);
                 self.board.add(if is_resumed { Word::TlsResumed } else { Word::TlsFull }, 1);
+                let is_http2 = stream.facts().is_some_and(|facts| facts.alpn.as_deref() == Some(ALPN_HTTP2));
                 self.goes_on_to_requests(token, Stage::Secured, b"");
+                if is_http2 {
+                    self.begin_trunk(token);
+                }
             }
             HandshakeOutcome::Plain(bytes) => {
                 self.board.handshake_failed(Reason::Plain);
@@ -113,8 +119,8 @@ impl Connections {
         conn.stage = stage;
         conn.edges.may_be_readable();
         if !bytes.is_empty() {
-            let Wire::Http1(http1) = &mut conn.wire;
-            let mut reading = http1.begin_reading(|| self.buffers.take());
+            let serial = &mut conn.serial;
+            let mut reading = serial.begin_reading(|| self.buffers.take());
             reading.request.input.extend_from_slice(bytes);
             reading.came(now);
         }
@@ -146,7 +152,7 @@ impl Connections {
             return false;
         };
         let is_silent = |stream: &Stream| !stream.is_secured() && !stream.is_readable();
-        let is_silent = conn.stream().is_some_and(is_silent) && !conn.wire.holds_input();
+        let is_silent = conn.stream().is_some_and(is_silent) && !conn.serial.holds_input();
         if is_silent {
             self.handshake_failed(token, &Failure::new(Reason::Crowded, "others wait, and it has said nothing"));
         }
@@ -158,7 +164,7 @@ impl Connections {
         let (now, token) = (clock::now(), id.connection());
         self.wall.refresh(now);
         let Some(conn) = self.conns.get_mut(token) else { return };
-        let Some(request) = conn.wire.take_request(id) else { return };
+        let Some(request) = conn.serial.take_request(id) else { return };
         let (peer, kind) = (conn.origin.peer, RefusalKind::RequestLine);
         self.board.add(Word::Refused, 1);
         self.board.refused(kind);

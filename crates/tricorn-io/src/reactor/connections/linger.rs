@@ -14,6 +14,10 @@ impl Connections {
     /// would lose the answer it has not read yet (RFC 9112 section 9.6).
     pub(super) fn linger(&mut self, token: Token) {
         let Some(conn) = self.conns.get_mut(token) else { return };
+        if conn.is_stream() {
+            self.close(token);
+            return;
+        }
         let Some(stream) = conn.stream() else { return };
         if stream.end_sending().is_err() {
             self.close(token);
@@ -21,7 +25,7 @@ impl Connections {
         }
         conn.edges.may_be_readable();
         self.deadlines.enter(token, &mut conn.phase, Change::Shut, clock::now());
-        for request in conn.wire.end() {
+        if let Some(request) = conn.serial.end() {
             self.recycle(request);
         }
         self.register(token);

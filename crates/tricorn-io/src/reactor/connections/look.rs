@@ -13,9 +13,9 @@ use crate::exchange::body::Body;
 use crate::exchange::buffers::{INPUT, Request};
 use crate::exchange::id::RequestId;
 use crate::exchange::output::Output;
-use crate::reactor::wire::Wire;
 use crate::sys::poll::Token;
 use tricorn_proto::http1::Step;
+use tricorn_proto::http2::PREFACE;
 use tricorn_proto::message::{Framing, Refusal};
 
 /// What looking at the bytes at hand came to.
@@ -27,6 +27,8 @@ pub(super) enum Look {
     Refused(RequestId, Box<Refusal>),
     /// Something about TLS.
     Tls(TlsEvent),
+    /// The client speaks HTTP/2.
+    Http2,
 }
 
 impl Connections {
@@ -36,9 +38,9 @@ impl Connections {
         if let Some(found) = pass_opening(conn, token, &self.config, now) {
             return Some(found);
         }
-        let Wire::Http1(http1) = &mut conn.wire;
-        let id = http1.current(token);
-        let Some(mut reading) = http1.reading() else { return Some(Look::NeedMore) };
+        let serial = &mut conn.serial;
+        let id = serial.current(token);
+        let Some(mut reading) = serial.reading() else { return Some(Look::NeedMore) };
         reading.came(now);
         loop {
             if reading.request.unread().is_empty() && !conn.phase.get().is_body() {
@@ -117,10 +119,13 @@ fn look_for_opening(conn: &mut Conn, token: Token, config: &Config, now: u64) ->
     if conn.stage == Stage::Handshake {
         return Some(Look::Tls(TlsEvent::Handshake));
     }
-    let Wire::Http1(http1) = &mut conn.wire;
-    let id = http1.current(token);
-    let Some(mut reading) = http1.reading() else { return Some(Look::NeedMore) };
+    let serial = &mut conn.serial;
+    let id = serial.current(token);
+    let Some(mut reading) = serial.reading() else { return Some(Look::NeedMore) };
     reading.came(now);
+    if conn.stage == Stage::Preface {
+        return look_for_preface(&mut conn.stage, reading.request.unread());
+    }
     match open(&mut conn.origin, reading.request, config) {
         Ok(Opened::NeedMore) => Some(Look::NeedMore),
         Ok(Opened::Over(announced)) => {
@@ -129,12 +134,31 @@ fn look_for_opening(conn: &mut Conn, token: Token, config: &Config, now: u64) ->
                 conn.edges.may_be_readable(); // what was read behind the header
                 return Some(Look::Tls(TlsEvent::Handshake));
             }
-            None
+            match conn.stage {
+                Stage::Preface => look_for_preface(&mut conn.stage, reading.request.unread()),
+                _ => None,
+            }
         }
         Err(refusal) if config.is_tls_at(conn.origin.listener) => Some(Look::Tls(TlsEvent::Unannounced(refusal))),
         Err(refusal) => Some(Look::Refused(id, refusal)),
     }
 }
+
+/// Looks for the preface of HTTP/2; `None`: a request comes. A line of words that is none of HTTP/1 is taken for a wrong preface, which
+/// ends the connection in HTTP/2's way (RFC 9113 section 3.4).
+fn look_for_preface(stage: &mut Stage, unread: &[u8]) -> Option<Look> {
+    if unread.len() < PREFACE.len() && PREFACE.starts_with(unread) {
+        return Some(Look::NeedMore);
+    }
+    *stage = Stage::Plain;
+    let line = unread.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+    let is_of_words = line.ends_with(b"\n") && line.first().is_some_and(u8::is_ascii_uppercase);
+    let is_http1 = line.windows(HTTP_1.len()).any(|window| window == HTTP_1);
+    (unread.starts_with(PREFACE) || is_of_words && !is_http1).then_some(Look::Http2)
+}
+
+/// What a request line of HTTP/1 has before its minor version.
+const HTTP_1: &[u8] = b" HTTP/1.";
 
 /// The bytes at hand are not what they should be. `head`: they should be a head.
 #[cold]

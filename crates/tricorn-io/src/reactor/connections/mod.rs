@@ -52,7 +52,10 @@ mod shed_sessions;
 mod simulation;
 mod stage;
 mod store;
+mod streams;
 mod timeouts;
+mod trunk_reader;
+mod trunks;
 mod updates;
 mod watch;
 mod welcome;
@@ -85,6 +88,7 @@ use rustix::fd::RawFd;
 use session_limit::SessionLimit;
 use std::sync::Arc;
 use timeouts::Timeouts;
+use trunk_reader::Frames;
 use updates::Updates;
 use work::Work;
 
@@ -102,6 +106,9 @@ pub(super) struct Connections {
     chores: Chores,
     wall: WallText,
     updates: Updates,
+    frames: Frames,
+    /// Entries of the table that are no connections.
+    streams: usize,
 }
 
 impl Connections {
@@ -128,6 +135,8 @@ impl Connections {
             chores: Chores::default(),
             wall: WallText::at(now),
             updates: Updates::default(),
+            frames: Frames::default(),
+            streams: 0,
             config,
         }
     }
@@ -139,7 +148,7 @@ impl Connections {
 
     #[inline]
     pub fn len(&self) -> usize {
-        self.conns.len()
+        self.conns.len() - self.streams
     }
 
     /// The worker is leaving.

@@ -13,6 +13,7 @@
 //!                                  └───────────── Left ─────────────── Bridged       (its application has the socket)
 //!
 //!   Idle ── HandshakeBegun ──▶ Handshaking ── HandshakeOver ──▶ Idle       (by a listener with TLS)
+//!   Idle ── Multiplexed ──▶ Multiplexed                                    (HTTP/2: the phases above are those of its streams)
 //!   Idle, Head, Body, Storing, Queued ── Answered ──▶ Flushing
 //!   any ── Shut ──▶ Lingering ──▶ closed
 //! ```
@@ -28,6 +29,8 @@ pub(super) enum Phase {
     /// Nothing of a request has come.
     #[default]
     Idle,
+    /// It carries streams, whose entries have phases of their own.
+    Multiplexed,
     /// A handshake of TLS is under way, or is waited for.
     Handshaking,
     /// A part of a head has come.
@@ -66,6 +69,8 @@ pub(super) enum Change {
     HandshakeBegun,
     /// The handshake is over, or there is none.
     HandshakeOver,
+    /// The client speaks HTTP/2.
+    Multiplexed,
     /// The connection is new here, and came with a complete request.
     TakenOver,
     /// A head has begun to come at the time `first`, and its rest is waited for.
@@ -97,6 +102,7 @@ impl Phase {
         *self = match (&*self, change) {
             (Phase::Idle, Change::Accepted) | (Phase::Handshaking, Change::HandshakeOver) => Phase::Idle,
             (Phase::Idle, Change::HandshakeBegun) => Phase::Handshaking,
+            (Phase::Idle, Change::Multiplexed) => Phase::Multiplexed,
             (Phase::Idle, Change::TakenOver) => Phase::Queued,
             (Phase::Idle, Change::Bytes { .. }) => Phase::Head,
             (Phase::Idle | Phase::Head, Change::Head) => Phase::Body,

@@ -7,7 +7,6 @@ use super::phase::{Change, Phase};
 use super::timeouts::note_progress;
 use crate::config;
 use crate::exchange::body::Body;
-use crate::reactor::wire::Wire;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
 
@@ -28,6 +27,10 @@ impl Connections {
                     return None;
                 }
                 Look::Tls(event) => return self.on_tls(token, event),
+                Look::Http2 => {
+                    self.begin_trunk(token);
+                    return None;
+                }
                 Look::NeedMore => {}
             }
             if taken >= config::READ_BURST || taken > 0 && self.work.is_turn_over() {
@@ -63,9 +66,9 @@ impl Connections {
     /// Nothing more to read for now: the deadline of the phase, and an edge to wait for. `now` as for `look`.
     fn await_more(&mut self, token: Token, now: u64) {
         let Some(conn) = self.conns.get_mut(token) else { return };
-        let Wire::Http1(http1) = &mut conn.wire;
-        let id = http1.current(token);
-        if let Some(request) = http1.request_mut(id).filter(|request| matches!(request.body, Body::Spooled(_))) {
+        let serial = &mut conn.serial;
+        let id = serial.current(token);
+        if let Some(request) = serial.request_mut(id).filter(|request| matches!(request.body, Body::Spooled(_))) {
             let paused = self.bodies.pause(id, request);
             self.wake_line();
             if let Err(refusal) = paused {
@@ -74,10 +77,10 @@ impl Connections {
             }
         }
         let Some(conn) = self.conns.get_mut(token) else { return };
-        let Wire::Http1(http1) = &mut conn.wire;
-        match (http1.request_mut(id), conn.phase.get()) {
+        let serial = &mut conn.serial;
+        match (serial.request_mut(id), conn.phase.get()) {
             (Some(request), Phase::Idle) if request.input.is_empty() => {
-                if let Some(request) = http1.end() {
+                if let Some(request) = serial.end() {
                     self.recycle(request);
                 }
             }
@@ -102,8 +105,8 @@ impl Connections {
     /// The peer closed its side or broke the connection before its request was complete.
     fn peer_left(&mut self, token: Token) {
         let Some(conn) = self.conns.get_mut(token) else { return };
-        let Wire::Http1(http1) = &mut conn.wire;
-        let has_begun = http1.reading().is_some_and(|reading| !reading.request.input.is_empty());
+        let serial = &mut conn.serial;
+        let has_begun = serial.reading().is_some_and(|reading| !reading.request.input.is_empty());
         if conn.phase.get().is_body() || has_begun {
             self.board.add(Word::ClientGone, 1);
             let peer = conn.origin.peer;

@@ -7,10 +7,9 @@ use crate::exchange::id::RequestId;
 use crate::exchange::responder::{Field, Responder};
 use crate::peer::Peer;
 use crate::reactor::outgoing::Then;
-use crate::reactor::wire::Wire;
 use crate::scoreboard::Word;
 use tricorn_proto::access_log::Outcome;
-use tricorn_proto::message::Refusal;
+use tricorn_proto::message::{Refusal, Version};
 use tricorn_proto::peer::request_id;
 
 pub(super) const STATUS: u16 = 503;
@@ -94,9 +93,9 @@ impl Connections {
         self.wall.refresh(now);
         let token = id.connection();
         let conn = self.conns.get_mut(token)?;
-        let mut request = conn.wire.take_request(id)?;
-        let Wire::Http1(http1) = &conn.wire;
-        let last_from = http1.last_from();
+        let mut request = conn.serial.take_request(id)?;
+        let serial = &conn.serial;
+        let last_from = serial.last_from();
         let is_whole = rejection.after == After::Keep;
         // With `Config::streaming` a request waits before its body has come: what follows is no request.
         let is_read = is_whole && !request.partial;
@@ -105,12 +104,14 @@ impl Connections {
         self.work.spend_steps(config::REJECTION_STEPS);
         let may_keep = is_read && !is_last && self.config.keepalive > 0;
         let keep = may_keep && request.head.keep_alive;
-        let method = if conn.phase.get().is_before_body() { request.probable_method() } else { request.head.kind };
+        let version = request.head.version;
+        let is_unread = conn.phase.get().is_before_body() && version < Version::Http2;
+        let method = if is_unread { request.probable_method() } else { request.head.kind };
         let Rejection { status, message, fields, .. } = *rejection;
         let mut page = Vec::with_capacity(512);
         let names = self.config.request_id;
         let request_id = names.then(|| request_id::given(&request.head, request.head_bytes())).flatten();
-        let errors = Responder::of_errors(self.wall.date(), method);
+        let errors = Responder::of_errors(self.wall.date(), method, version);
         let responder = Responder { keep, request_id: request_id.unwrap_or_default(), ..errors };
         let length = responder.write_page(&mut page, status, message, fields).body;
         let peer = conn.origin.peer;

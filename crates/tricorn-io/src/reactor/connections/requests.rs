@@ -5,7 +5,6 @@ use crate::config;
 use crate::exchange::body::Body;
 use crate::exchange::buffers::Request;
 use crate::exchange::id::RequestId;
-use crate::reactor::wire::Wire;
 
 /// Since when a complete request waits (monotonic nanoseconds).
 pub struct Waits {
@@ -18,7 +17,7 @@ impl Connections {
     /// Notes since when a complete request waits, if it is still there.
     pub fn note_wait(&mut self, id: RequestId, now: u64) -> Option<Waits> {
         let conn = self.conns.get_mut(id.connection())?;
-        let request = conn.wire.request_mut(id)?;
+        let request = conn.serial.request_mut(id)?;
         request.note_wait(conn.origin.trusted, now);
         Some(Waits { complete: request.times.complete, since: request.times.waits_since })
     }
@@ -37,7 +36,7 @@ impl Connections {
     /// What was read of the next request, which a protocol that follows gets instead.
     pub fn take_unread(&mut self, id: RequestId) -> Vec<u8> {
         let conn = self.conns.get_mut(id.connection());
-        let Some(mut next) = conn.and_then(|conn| conn.wire.take_unread(id)) else { return Vec::new() };
+        let Some(mut next) = conn.and_then(|conn| conn.serial.take_unread(id)) else { return Vec::new() };
         let unread = std::mem::take(&mut next.input);
         self.recycle(next);
         unread
@@ -53,8 +52,8 @@ impl Connections {
         next.times.first_byte = request.times.complete;
         request.input.truncate(request.start);
         if let Some(conn) = self.conns.get_mut(id.connection()) {
-            let Wire::Http1(http1) = &mut conn.wire;
-            http1.keep_excess(next);
+            let serial = &mut conn.serial;
+            serial.keep_excess(next);
         }
     }
 

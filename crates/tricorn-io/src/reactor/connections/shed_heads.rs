@@ -9,7 +9,6 @@ use crate::config;
 use crate::exchange::buffers::INPUT;
 use crate::exchange::id::RequestId;
 use crate::reactor::warnings::Incident;
-use crate::reactor::wire::Wire;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
 use std::cmp::Reverse;
@@ -38,8 +37,8 @@ impl Connections {
     /// The same of the head that is being read, if one is.
     pub(super) fn count_reading(&mut self, token: Token) {
         let Some(conn) = self.conns.get(token).filter(|conn| conn.phase.get().is_before_body()) else { return };
-        let Wire::Http1(http1) = &conn.wire;
-        self.count_head(http1.current(token));
+        let serial = &conn.serial;
+        self.count_head(serial.current(token));
     }
 
     #[cold]
@@ -48,9 +47,9 @@ impl Connections {
         let mut found: Vec<_> = conns
             .iter()
             .filter_map(|(token, conn)| {
-                let Wire::Http1(http1) = &conn.wire;
-                let id = http1.current(token);
-                let request = http1.request(id).filter(|request| request.counted.head > 0)?;
+                let serial = &conn.serial;
+                let id = serial.current(token);
+                let request = serial.request(id).filter(|request| request.counted.head > 0)?;
                 // What was sent counts, not how large a buffer of the pool it got.
                 Some((Reverse(request.input.len() / INPUT), conn.phase.deadline(), id))
             })

@@ -11,7 +11,6 @@ use crate::clock::{self, MILLI};
 use crate::config;
 use crate::exchange::buffers::INPUT;
 use crate::reactor::warnings::Incident;
-use crate::reactor::wire::Wire;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
 use crate::tls::Reason;
@@ -103,8 +102,8 @@ impl Connections {
                 self.close(token);
             }
             Phase::Head | Phase::Body => {
-                let Wire::Http1(http1) = &conn.wire;
-                let id = http1.current(token);
+                let serial = &conn.serial;
+                let id = serial.current(token);
                 self.reject(id, &TOO_MUCH, Word::Evicted);
             }
             Phase::Lingering => self.close(token),

@@ -138,6 +138,7 @@ fn name(phase: &Phase) -> &'static str {
     match phase {
         Phase::Idle => "idle",
         Phase::Handshaking => "handshaking",
+        Phase::Multiplexed => "multiplexed",
         Phase::Head => "head",
         Phase::Body => "body",
         Phase::Storing => "storing",
@@ -422,6 +423,8 @@ fn next_change(phase: &Phase, roll: u64, now: u64) -> Change {
     match phase {
         Phase::Idle if roll.is_multiple_of(7) => Change::HandshakeBegun,
         Phase::Handshaking => Change::HandshakeOver,
+        Phase::Idle if roll.is_multiple_of(13) => Change::Multiplexed,
+        Phase::Multiplexed => Change::Shut,
         Phase::Idle if roll.is_multiple_of(2) => Change::Bytes { first: now },
         Phase::Idle | Phase::Head => Change::Head,
         Phase::Body if roll.is_multiple_of(3) => Change::Unwritten,

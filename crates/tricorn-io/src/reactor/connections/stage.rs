@@ -10,6 +10,8 @@ pub(super) enum Stage {
     Header,
     /// The handshake has not come to its end.
     Handshake,
+    /// A preface of HTTP/2 may come, or a request.
+    Preface,
     /// There is none: the client speaks plain HTTP where TLS is spoken.
     Misplaced,
     /// Requests come by TLS.
@@ -29,7 +31,11 @@ impl Stage {
     }
 
     pub fn behind_header(listener: u16, config: &Config) -> Stage {
-        if config.is_tls_at(listener) { Stage::Handshake } else { Stage::Plain }
+        match &config.http2 {
+            _ if config.is_tls_at(listener) => Stage::Handshake,
+            Some(http2) if http2.cleartext => Stage::Preface,
+            _ => Stage::Plain,
+        }
     }
 
     /// A head came where TLS is spoken. Whether it did not come by TLS; else its scheme is https, unless a front end says something
@@ -45,6 +51,6 @@ impl Stage {
     /// Whether the first request is still to be waited for.
     #[inline]
     pub fn is_before_requests(self) -> bool {
-        matches!(self, Stage::Header | Stage::Handshake)
+        matches!(self, Stage::Header | Stage::Handshake | Stage::Preface)
     }
 }

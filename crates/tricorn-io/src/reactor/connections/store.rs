@@ -4,7 +4,6 @@ use super::{Connections, Outcome};
 use crate::clock;
 use crate::exchange::body::{Body, Spool};
 use crate::exchange::id::RequestId;
-use crate::reactor::wire::Wire;
 use tricorn_proto::message::{Refusal, RefusalKind};
 
 impl Connections {
@@ -42,8 +41,9 @@ impl Connections {
         };
         let (id, now) = (written.id, clock::now());
         let conn = self.conns.get_mut(id.connection())?;
-        let Wire::Http1(http1) = &mut conn.wire;
-        let request = http1.request_mut(id)?;
+        let is_stream = conn.is_stream();
+        let serial = &mut conn.serial;
+        let request = serial.request_mut(id)?;
         let Body::Spooled(spool) = &mut request.body else { return None };
         spool.go_on(now);
         match written.result {
@@ -62,7 +62,7 @@ impl Connections {
                 conn.phase.enter(Change::Complete);
                 return Some(Outcome::Complete(id));
             }
-            _ if conn.edges.is_readable() || conn.edges.is_hangup() => {
+            _ if conn.edges.is_readable() || conn.edges.is_hangup() || is_stream => {
                 request.times.body_mark.1 = now;
                 self.later(id.connection());
             }

@@ -105,7 +105,7 @@ impl Timeouts {
         Some(match change {
             // A drain is not held up by a client that connected just before it and says nothing.
             Change::HandshakeBegun => now + self.limited(self.handshake),
-            Change::Accepted | Change::HandshakeOver => now + self.limited(self.header),
+            Change::Accepted | Change::HandshakeOver | Change::Multiplexed => now + self.limited(self.header),
             Change::Bytes { first } => first + self.header,
             // While draining no longer than a request takes that is on its way already: a reply begun before may have
             // promised to keep the connection.

@@ -4,7 +4,6 @@ use super::conn::{Conn, Origin};
 use super::phase::Change;
 use super::stage::Stage;
 use crate::peer::Peer;
-use crate::reactor::wire::{Protocol, Wire};
 use crate::scoreboard::Word;
 use crate::stream::Stream;
 use crate::sys::poll::Token;
@@ -14,24 +13,23 @@ use rustix::fd::OwnedFd;
 pub struct Newcomer {
     pub socket: OwnedFd,
     pub peer: Peer,
-    /// The listener that it came by, and what is spoken there.
+    /// The listener that it came by.
     pub listener: u16,
-    pub protocol: Protocol,
 }
 
 impl Connections {
     /// Takes it in. Its token.
     pub fn welcome(&mut self, newcomer: Newcomer, now: u64) -> Token {
-        let Newcomer { socket, peer, listener, protocol } = newcomer;
+        let Newcomer { socket, peer, listener } = newcomer;
         let origin = Origin { peer, listener, trusted: self.config.policy.trust.allows(peer.ip()) };
-        let mut conn = Conn::new(Stream::new(socket), origin, Wire::new(protocol));
+        let mut conn = Conn::new(Stream::new(socket), origin);
         conn.stage = Stage::first(listener, &self.config);
         let token = self.conns.insert(conn);
         self.board.add(Word::Accepted, 1);
         self.board.set(Word::Connections, self.len() as u64);
         if let Some(conn) = self.conns.get_mut(token) {
-            let Wire::Http1(http1) = &mut conn.wire;
-            http1.resume_at(0, self.deadlines.lifetime().draw(now));
+            let serial = &mut conn.serial;
+            serial.resume_at(0, self.deadlines.lifetime().draw(now));
             self.deadlines.enter(token, &mut conn.phase, Change::Accepted, now);
             if self.config.is_tls_at(listener) {
                 self.deadlines.enter(token, &mut conn.phase, Change::HandshakeBegun, now);

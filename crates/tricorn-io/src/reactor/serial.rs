@@ -1,4 +1,4 @@
-//! HTTP/1: one request after another, each answered before the next one begins.
+//! Requests one after another, each answered before the next one begins: those of a connection of HTTP/1, or the one of a stream.
 //!
 //! ```text
 //!              bytes                     take_request, begin
@@ -8,8 +8,8 @@
 //!      └──────────────────────────────────────────────────────────┘ there were none
 //! ```
 //!
-//! The next one is not looked at before [`Http1::next_request`].
-use super::super::wheel::Tick;
+//! The next one is not looked at before [`Serial::next_request`].
+use super::wheel::Tick;
 use crate::exchange::buffers::Request;
 use crate::exchange::id::RequestId;
 use crate::sys::poll::Token;
@@ -17,7 +17,7 @@ use tricorn_proto::http1::{HeadPolicy, Receiver, Step};
 use tricorn_proto::message::Refusal;
 
 #[derive(Debug, Default)]
-pub struct Http1 {
+pub struct Serial {
     receiver: Receiver,
     /// Which of the connection's requests is being read, or waits. The one before it is under way, or was answered.
     number: u32,
@@ -27,7 +27,7 @@ pub struct Http1 {
     request: Option<Box<Request>>,
 }
 
-impl Http1 {
+impl Serial {
     /// The request that is being read, or waits.
     #[inline]
     pub fn current(&self, connection: Token) -> RequestId {
@@ -193,75 +193,75 @@ mod tests {
     const CONNECTION: Token = 7;
 
     /// Bytes of a request have come.
-    fn with(input: &[u8]) -> Http1 {
-        let mut wire = Http1::default();
-        wire.begin_reading(Box::default).request.input.extend_from_slice(input);
-        wire
+    fn with(input: &[u8]) -> Serial {
+        let mut serial = Serial::default();
+        serial.begin_reading(Box::default).request.input.extend_from_slice(input);
+        serial
     }
 
-    fn input(wire: &Http1) -> Option<&[u8]> {
-        wire.request(wire.current(CONNECTION)).map(|request| request.input.as_slice())
+    fn input(serial: &Serial) -> Option<&[u8]> {
+        serial.request(serial.current(CONNECTION)).map(|request| request.input.as_slice())
     }
 
     #[test]
     fn a_late_id_does_not_reach_the_next_request() {
-        let mut wire = with(b"first");
-        let first = wire.current(CONNECTION);
-        assert!(wire.request(first).is_some() && !wire.is_begun(first));
-        assert!(wire.take_request(first).is_some());
-        assert!(wire.is_begun(first) && wire.begun(CONNECTION) == first);
-        wire.next_request();
-        wire.begin_reading(Box::default);
-        assert!(wire.request(first).is_none() && wire.request_mut(first).is_none());
-        assert!(wire.take_request(first).is_none());
-        let second = wire.current(CONNECTION);
-        assert!(wire.take_request(second).is_some());
-        assert!(wire.is_begun(second) && !wire.is_begun(first));
+        let mut serial = with(b"first");
+        let first = serial.current(CONNECTION);
+        assert!(serial.request(first).is_some() && !serial.is_begun(first));
+        assert!(serial.take_request(first).is_some());
+        assert!(serial.is_begun(first) && serial.begun(CONNECTION) == first);
+        serial.next_request();
+        serial.begin_reading(Box::default);
+        assert!(serial.request(first).is_none() && serial.request_mut(first).is_none());
+        assert!(serial.take_request(first).is_none());
+        let second = serial.current(CONNECTION);
+        assert!(serial.take_request(second).is_some());
+        assert!(serial.is_begun(second) && !serial.is_begun(first));
     }
 
     #[test]
     fn bytes_behind_a_request_are_the_next_ones_and_not_its_own() {
-        let mut wire = with(b"first");
-        let first = wire.current(CONNECTION);
-        wire.take_request(first);
-        wire.keep_excess(Box::new(Request { input: b"second".to_vec(), ..Request::default() }));
-        assert!(wire.holds_input() && wire.request(first).is_none());
-        wire.next_request();
-        assert_eq!(input(&wire), Some(b"second".as_slice()));
+        let mut serial = with(b"first");
+        let first = serial.current(CONNECTION);
+        serial.take_request(first);
+        serial.keep_excess(Box::new(Request { input: b"second".to_vec(), ..Request::default() }));
+        assert!(serial.holds_input() && serial.request(first).is_none());
+        serial.next_request();
+        assert_eq!(input(&serial), Some(b"second".as_slice()));
     }
 
     #[test]
     fn a_protocol_that_follows_a_request_gets_the_bytes_behind_it() {
-        let mut wire = with(b"first");
-        let first = wire.current(CONNECTION);
-        assert!(wire.take_unread(first).is_none(), "it has not begun");
-        wire.take_request(first);
-        wire.keep_excess(Box::new(Request { input: b"frames".to_vec(), ..Request::default() }));
-        let unread = wire.take_unread(first).map(|request| request.input);
-        assert_eq!((unread, wire.holds_input()), (Some(b"frames".to_vec()), false));
+        let mut serial = with(b"first");
+        let first = serial.current(CONNECTION);
+        assert!(serial.take_unread(first).is_none(), "it has not begun");
+        serial.take_request(first);
+        serial.keep_excess(Box::new(Request { input: b"frames".to_vec(), ..Request::default() }));
+        let unread = serial.take_unread(first).map(|request| request.input);
+        assert_eq!((unread, serial.holds_input()), (Some(b"frames".to_vec()), false));
     }
 
     #[test]
     fn a_request_that_is_answered_in_place_leaves_its_buffers_to_the_next() {
-        let mut wire = with(b"GET / HTTP/1.1\r\n\r\nGET /next");
-        let first = wire.current(CONNECTION);
-        let request = wire.request_mut(first).expect("it is being read");
+        let mut serial = with(b"GET / HTTP/1.1\r\n\r\nGET /next");
+        let first = serial.current(CONNECTION);
+        let request = serial.request_mut(first).expect("it is being read");
         (request.start, request.head_end) = (18, 18);
-        wire.answered_in_place(5);
-        assert!(wire.request(first).is_none());
-        assert_eq!(input(&wire), Some(b"GET /next".as_slice()));
+        serial.answered_in_place(5);
+        assert!(serial.request(first).is_none());
+        assert_eq!(input(&serial), Some(b"GET /next".as_slice()));
         assert_eq!(
-            wire.reading().map(|reading| (reading.request.start, reading.request.times.first_byte)),
+            serial.reading().map(|reading| (reading.request.start, reading.request.times.first_byte)),
             Some((0, 5))
         );
     }
 
     #[test]
     fn numbers_go_round() {
-        let mut wire = Http1 { number: u32::MAX, ..with(b"last") };
-        let last = wire.current(CONNECTION);
-        wire.take_request(last);
-        assert!(wire.is_begun(last));
-        assert_ne!(wire.current(CONNECTION), last);
+        let mut serial = Serial { number: u32::MAX, ..with(b"last") };
+        let last = serial.current(CONNECTION);
+        serial.take_request(last);
+        assert!(serial.is_begun(last));
+        assert_ne!(serial.current(CONNECTION), last);
     }
 }
