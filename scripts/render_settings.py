@@ -21,7 +21,7 @@ from tricorn.config.borrowed_environment import APPLICATION, NAMES
 from tricorn.config.collectors import StatsdHost, SyslogAddress
 from tricorn.config.doors import Doors
 from tricorn.config.header_fields import HeaderFields, ServerName
-from tricorn.config.kinds import CertificateFiles, CertReqs, OffloadTargets, ProxyHeaders
+from tricorn.config.kinds import CertificateFiles, CertReqs, HttpProtocols, OffloadTargets, ProxyHeaders
 from tricorn.config.lookups import (
     ClassName,
     Dictionary,
@@ -163,6 +163,7 @@ FORMS = {
     ServerName: "string, `true` or `false`",
     OffloadTargets: "names such as `package.module:Class.method`, comma-separated; in a file also a list",
     TextList: "strings, comma-separated; in a file also a list",
+    HttpProtocols: "`h1`, `h2`, or both, comma-separated; in a file also a list",
     ProxyHeaders: "names, comma-separated; in a file also a list",
 }
 
@@ -300,7 +301,7 @@ def form(kind: Kind[object]) -> str:
 
 
 def anchor(heading: str) -> str:
-    return heading.lower().replace(" ", "-")
+    return heading.lower().replace(" ", "-").replace("/", "")
 
 
 def wrapped(text: str) -> str:

@@ -16,6 +16,7 @@ from tests.compat.effects import (
     debugging,
     doctor,
     event_loops,
+    http2,
     logs,
     own,
     processes,
@@ -39,6 +40,10 @@ BEYOND = {
     "keepalive": "its sync workers have none",
     "keyfile": "it says so with a traceback",
     "ciphers": "it says nothing of what OpenSSL has not",
+    **dict.fromkeys(
+        ("http2_max_concurrent_streams", "http2_initial_window_size", "http2_max_header_list_size"),
+        "a second SETTINGS frame of its has the defaults again",
+    ),
     **dict.fromkeys(("statsd_datagram", "statsd_extended", "syslog_format"), "it has no such setting"),
 }
 
@@ -46,7 +51,7 @@ Effect = Callable[..., None]
 """Its parameters are the directory of the test, and servers of `MAKERS`."""
 
 OURS = (doctor, own, queueing)
-MODULES = (processes, event_loops, requests, logs, collectors, debugging, tls, *OURS)
+MODULES = (processes, event_loops, requests, logs, collectors, debugging, tls, http2, *OURS)
 TABLE: dict[str, Effect] = {
     name.removeprefix("sees_"): effect
     for module in MODULES
@@ -66,7 +71,8 @@ def servers() -> Iterator[Servers]:
 @pytest.mark.parametrize("name", TABLE)
 def test_setting_has_its_effect(name: str, tmp_path: Path, servers: Servers) -> None:
     if REFERENCE and (
-        name in (*BEYOND, *event_loops.OWN, *tls.OWN) or any(f"sees_{name}" in vars(module) for module in OURS)
+        name in (*BEYOND, *event_loops.OWN, *tls.OWN, *http2.OWN)
+        or any(f"sees_{name}" in vars(module) for module in OURS)
     ):
         pytest.skip(f"the reference server: {BEYOND.get(name, 'it has no such setting')}")
     wanted = inspect.signature(TABLE[name]).parameters

@@ -137,10 +137,10 @@ def test_an_access_log(folder: Path) -> None:
 
 
 def test_what_is_not_there_is_refused_and_may_be_left_out(folder: Path) -> None:
-    line = "main:app --port PORT --http2 --ssl-keyfile-password secret"
+    line = "main:app --port PORT --quic-bind :4433 --ssl-keyfile-password secret"
     with Given(line, folder, wait=False) as server:
         assert server.wait_exit() == 2
-        assert "argument --http2: HTTP/2 is not available" in server.log.text
+        assert "argument --quic-bind: HTTP/3 is not available" in server.log.text
     with Given(f"{line} --unavailable warn", folder) as server:
         assert server.get("/").status == 200
         assert len(server.log.matching(r"\[WARNING\].*It was ignored")) == 2

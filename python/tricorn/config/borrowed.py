@@ -126,8 +126,7 @@ def _ciphers(text: str) -> str | None:
 
 
 _PASSWORD = "keys are not encrypted: `openssl pkey -in key.pem -out plain.pem` decrypts one."
-_HTTP2 = "HTTP/2 is not available in this version of tricorn."
-_WITH_HTTP2 = "it belongs to HTTP/2, which is not there"
+_HTTP2 = {"http_protocols": "h2,h1", "http2_cleartext": "prior-knowledge"}
 _ONE_PARSER = "there is one implementation"
 _SEE_LIMITS = "see `limit_request_line`, `limit_request_fields` and `limit_request_field_size`"
 _NO_RUNTIME = "there is no runtime beside the workers' threads"
@@ -143,7 +142,8 @@ SAME = {
     "--graceful-timeout --max-requests --max-requests-jitter -g --group --keep-alive --log-level -p --pid --reload "
     "--root-path -m --umask -u --user --websocket-ping-interval -w --workers --certfile --keyfile --ca-certs "
     "--cert-reqs --ciphers -h --help",
-    GRANIAN: "--workers --backlog --log-level --log-config --factory --reload --version --help",
+    GRANIAN: "--workers --backlog --log-level --log-config --factory --reload --http2-max-concurrent-streams --version "
+    "--help",
 }
 """The flags that are written and mean the same here."""
 
@@ -239,19 +239,41 @@ BORROWED = (
         "--http",
         (UVICORN, GRANIAN),
         words(
-            f"no effect: {_ONE_PARSER}; `2` is refused",
-            {word: {} for word in ("auto", "h11", "httptools", "zttp", "1")},
+            f"no effect: {_ONE_PARSER}; granian's `1` and `2` set `http_protocols`, `2` also `http2_cleartext`; "
+            "`auto` is HTTP/1",
+            {
+                **{word: {} for word in ("auto", "h11", "httptools", "zttp")},
+                "1": {"http_protocols": "h1"},
+                "2": {**_HTTP2, "http_protocols": "h2"},
+            },
         ),
     ),
-    Borrowed("--http2", (UVICORN,), Refused(_HTTP2, _FLAG)),
-    Borrowed("--http2-adaptive-window --no-http2-adaptive-window", (GRANIAN,), Nothing(_WITH_HTTP2, _FLAG)),
     Borrowed(
-        "--http2-initial-connection-window-size --http2-initial-stream-window-size --http2-keep-alive-interval "
-        "--http2-keep-alive-timeout --http2-max-headers-size --http2-max-send-buffer-size",
-        (GRANIAN,),
-        Nothing(_WITH_HTTP2),
+        "--http2",
+        (UVICORN,),
+        Sets(
+            "`http_protocols = h2,h1` and `http2_cleartext = prior-knowledge`; `--http zttp` is not needed",
+            lambda _: _HTTP2,
+            _FLAG,
+        ),
     ),
-    Borrowed("--http2-max-concurrent-streams --http2-max-frame-size", (GRANIAN,), Ours(_WITH_HTTP2)),
+    Borrowed(
+        "--http2-adaptive-window --no-http2-adaptive-window",
+        (GRANIAN,),
+        Nothing("windows always grow on demand, up to `http2_max_window`", _FLAG),
+    ),
+    Borrowed("--http2-initial-connection-window-size", (GRANIAN,), Nothing("see `http2_max_window`")),
+    Borrowed("--http2-initial-stream-window-size", (GRANIAN,), setting("http2_initial_window_size")),
+    Borrowed(
+        "--http2-keep-alive-interval --http2-keep-alive-timeout",
+        (GRANIAN,),
+        Nothing("no PING frames are sent to idle clients; see `http2_idle_timeout`"),
+    ),
+    Borrowed(
+        "--http2-max-frame-size", (GRANIAN,), Ours("accepted without effect: clients send frames of up to 16,384 bytes")
+    ),
+    Borrowed("--http2-max-headers-size", (GRANIAN,), setting("http2_max_header_list_size")),
+    Borrowed("--http2-max-send-buffer-size", (GRANIAN,), Nothing("see `response_buffer_size`")),
     # WebSockets
     Borrowed(
         "--ws",

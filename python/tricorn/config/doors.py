@@ -51,6 +51,8 @@ def parse(text: str) -> Door:
     scheme, _, rest = text.partition(":")
     protocol, plus, place = scheme.lower().partition("+")
     has_scheme = bool(plus) or rest.startswith("//")
+    if has_scheme and protocol in ("h2", "h2c"):
+        raise Refused("expected http:// or https://: http_protocols says whether HTTP/2 is served there, too")
     if has_scheme and protocol in ABSENT:
         raise Refused(f"this version of tricorn does not speak {ABSENT[protocol]}: expected http:// or https://")
     if not has_scheme or protocol in ("tcp", "unix", "fd"):
@@ -134,5 +136,5 @@ def _written(value: str | bool) -> str:
 
 PROXY_PROTOCOL, REQUIRED = "proxy_protocol", "proxy_protocol_required"
 OPTIONS = {PROXY_PROTOCOL: f"{PROXY_PROTOCOL}=off|v1|v2|auto", REQUIRED: f"{REQUIRED}=on|off"}
-ABSENT = {"uwsgi": "uwsgi", "fastcgi": "FastCGI", "scgi": "SCGI", "h2c": "HTTP/2", "h2": "HTTP/2", "h3": "HTTP/3"}
+ABSENT = {"uwsgi": "uwsgi", "fastcgi": "FastCGI", "scgi": "SCGI", "h3": "HTTP/3"}
 EXPECTED = "http://, https://, http+unix:, https+unix:, http+fd://, https+fd://, tcp://, unix: or fd://"

@@ -1,11 +1,11 @@
-"""Kinds of values that one setting has: certificates, names of header fields, functions that are offloaded."""
+"""Kinds of values that one setting has: certificates, HTTP versions, header names, functions that are offloaded."""
 
 from __future__ import annotations
 
 import os
 
 from tricorn.config.lookups import ExistingPaths
-from tricorn.config.validators import Refused, Text, TextList
+from tricorn.config.validators import Mode, Refused, Text, TextList
 from tricorn.record import Record
 from tricorn.spelling import hint
 
@@ -14,6 +14,7 @@ REQUIREMENTS = ("none", "optional", "required")
 FORWARDED = "forwarded"
 """RFC 7239's, which says all that the others say."""
 PROXY_HEADERS = (*(f"x-forwarded-{part}" for part in ("for", "proto", "host", "port", "by")), FORWARDED)
+HTTP_PROTOCOLS = ("h1", "h2")
 AFFINITIES = ("any", "object", "process")
 """Threads that may make an offloaded call."""
 
@@ -50,6 +51,35 @@ class CertificateFiles(ExistingPaths):
             for path in filter(None, pair.split(":")):
                 if not os.path.isfile(os.path.join(directory, path)):
                     raise Refused(f"{path!r} is no file that exists")
+
+
+class HttpProtocols(Record):
+    """Versions of HTTP, preferred first. None and an empty text mean HTTP/1, as with gunicorn."""
+
+    metavar: str = "PROTOCOLS"
+
+    def parse(self, raw: object) -> tuple[str, ...]:
+        names = () if raw is None else tuple(name.lower() for name in TextList().parse(raw))
+        for name in names:
+            if name == "h3":
+                raise Refused("HTTP/3 is not available in this version of tricorn; expected h1, h2 or both")
+            if name not in HTTP_PROTOCOLS:
+                raise Refused(f"expected h1, h2 or both, as in h2,h1, and {name!r} is neither")
+        if len(set(names)) < len(names):
+            raise Refused("expected each protocol once")
+        return names or HTTP_PROTOCOLS[:1]
+
+
+class Cleartext(Mode):
+    """How HTTP/2 begins without TLS. gunicorn's `upgrade` has an error message of its own."""
+
+    def parse(self, raw: object) -> str:
+        if isinstance(raw, str) and raw.strip().lower() == "upgrade":
+            raise Refused(
+                "HTTP/1.1 connections are not upgraded (Upgrade: h2c is deprecated by RFC 9113, section 3.1); "
+                "expected off or prior-knowledge"
+            )
+        return Mode.parse(self, raw)
 
 
 class ProxyHeaders(Record):

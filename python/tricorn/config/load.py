@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from tricorn.config import command_line, config_file, pyproject
+from tricorn.config import command_line, config_file, http2, pyproject
 from tricorn.config.config import DEFAULT, Config
 from tricorn.config.resolve import Layer, Raw, read_environment, read_platform, resolve
 from tricorn.config.unavailable import judge
@@ -87,7 +87,8 @@ def load(sources: Sources, weaker: Layer = NOTHING, *, needs_application: bool =
             left_out = judge((asked for layer in layers for asked in layer.asked), config.unavailable)
             if config.wsgi_app is None and needs_application:
                 raise ConfigError("No application module specified. Name it, as in `tricorn MODULE:APPLICATION`.")
-    warnings = (*warnings, *(warning for layer in layers for warning in layer.warnings), *left_out)
+    of_layers = (warning for layer in layers for warning in layer.warnings)
+    warnings = (*warnings, *of_layers, *left_out, *http2.warnings(config))
     file = None if location is None else location.text
     named = f"./{pyproject.FILE}" if project.values or project.asked else None
     return Loaded(config, warnings, file, tuple(layers), _in_force(config, (platform, others)), named)

@@ -12,6 +12,7 @@ from tricorn.config.settings.debugging import Debugging
 from tricorn.config.settings.doctor import Doctor
 from tricorn.config.settings.event_loops import EventLoops
 from tricorn.config.settings.hooks import Hooks
+from tricorn.config.settings.http2 import Http2
 from tricorn.config.settings.logging import Logging
 from tricorn.config.settings.mechanics import Mechanics, Naming
 from tricorn.config.settings.processes import Processes
@@ -28,6 +29,7 @@ class Settings(
     Application,
     Socket,
     Tls,
+    Http2,
     Admin,
     Processes,
     EventLoops,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tricorn.errors import ConfigError, TricornError
 from tricorn.record import replace
 from tricorn.tls import ciphers
-from tricorn.tls.plan import ALPN, ASKS, VERSIONS, Pair, Plan, encrypted, is_encrypted
+from tricorn.tls.plan import ASKS, VERSIONS, Pair, Plan, encrypted, is_encrypted
 from tricorn.unpatched import os
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _read_back(config: Config, settings: Plan, notes: Notes, origin: str) -> tup
         min_version=low,
         max_version=high,
         suites=suites,
-        alpn=_alpn(notes.alpn, origin),
+        alpn=_alpn(notes.alpn, settings.alpn, origin),
         ticket_lifetime=0 if context.options & ssl.OP_NO_TICKET else settings.ticket_lifetime,
     )
     return made, (warning,) if warning else ()
@@ -115,13 +115,15 @@ def _versions(context: ssl.SSLContext, origin: str) -> tuple[str, str]:
     return spoken[0], spoken[-1]
 
 
-def _alpn(offered: list[str] | None, origin: str) -> tuple[str, ...]:
+def _alpn(offered: list[str] | None, served: tuple[str, ...], origin: str) -> tuple[str, ...]:
+    """The protocols that the context offers, in its order, without those that `http_protocols` does not serve."""
     if offered is None:
-        return ALPN
-    found = tuple(name for name in offered if name in ALPN)
+        return served
+    found = tuple(name for name in offered if name in served)
     if not found:
         raise ConfigError(
-            f"{origin} offers {', '.join(offered)} by ALPN, but this version supports only {', '.join(ALPN)}."
+            f"{origin} offers {', '.join(offered)} by ALPN, but http_protocols allows only {', '.join(served)}. "
+            "Add to http_protocols what the context offers."
         )
     return found
 

@@ -12,7 +12,7 @@ from tricorn.config import doors
 from tricorn.config.settings.tls import Tls
 from tricorn.errors import ConfigError
 from tricorn.record import replace
-from tricorn.tls.plan import ASKS, Pair, Plan
+from tricorn.tls.plan import ALPN, ASKS, Pair, Plan
 from tricorn.unpatched import os
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ def of_settings(config: Config) -> Plan:
         crl_files=tuple(map(path, config.tls_crl_file)),
         asks=ASKS[config.cert_reqs],
         min_version=config.tls_min_version,
+        alpn=tuple(ALPN[name] for name in config.http_protocols),
         require_sni=config.tls_require_sni,
         ticket_files=tuple(map(path, config.tls_ticket_keys)),
         ticket_lifetime=config.tls_ticket_lifetime,

@@ -11,8 +11,8 @@ Asks = Literal["none", "optional", "required"]
 ASKS: tuple[Asks, ...] = ("none", "optional", "required")
 """Meanings of the numbers of `cert_reqs`."""
 VERSIONS = ("1.2", "1.3")
-ALPN = ("http/1.1",)
-"""The protocols that are served over TLS."""
+ALPN = {"h1": "http/1.1", "h2": "h2"}
+"""Names of `http_protocols` in the handshake (RFC 7301)."""
 
 
 class Pair(Record):
@@ -36,7 +36,8 @@ class Plan(Record):
     max_version: str = VERSIONS[-1]
     suites: tuple[str, ...] | None = None
     """IANA's names; None: all that there are."""
-    alpn: tuple[str, ...] = ALPN
+    alpn: tuple[str, ...] = (ALPN["h1"],)
+    """Protocols to offer, preferred first."""
     require_sni: bool = False
     ticket_files: tuple[str, ...] = ()
     ticket_lifetime: float = 0

@@ -156,6 +156,14 @@ def test_each_flag_is_read_with_what_follows_it(row: object) -> None:
         ("--bind :443 --insecure-bind host:80", {"bind": (":443", "http://host:80")}),
         ("--insecure-bind [::1]", {"bind": ("http://[::1]:8000",)}),
         ("--insecure-bind unix:/run/a", {"bind": ("http+unix:/run/a",)}),
+        ("--http zttp --http2", {"http_protocols": ("h2", "h1"), "http2_cleartext": "prior-knowledge"}),
+        ("--http auto", {"http_protocols": ("h1",), "http2_cleartext": "off"}),
+        ("--http 1", {"http_protocols": ("h1",), "http2_cleartext": "off"}),
+        ("--http 2", {"http_protocols": ("h2",), "http2_cleartext": "prior-knowledge"}),
+        (
+            "--http2-initial-stream-window-size 1048576 --http2-max-headers-size 9000",
+            {"http2_initial_window_size": 1 << 20, "http2_max_header_list_size": 9000},
+        ),
     ],
 )
 def test_command_lines(line: str, settings: dict[str, object]) -> None:
@@ -183,14 +191,14 @@ def test_what_is_not_there_is_refused_or_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    line = "main:app --http2 --ssl-keyfile-password secret --protocol uwsgi"
+    line = "main:app --metrics --ssl-keyfile-password secret --protocol uwsgi"
     with pytest.raises(SystemExit) as caught:
         load(Sources.here(line.split()))
     assert caught.value.code == 2
-    assert "error: argument --http2: HTTP/2 is not available" in capsys.readouterr().err
+    assert "error: argument --metrics: use --admin-bind HOST:PORT instead" in capsys.readouterr().err
     warnings = load(Sources.here([*line.split(), "--unavailable", "warn"])).warnings
     assert [warning.partition(":")[0] for warning in warnings] == [
-        f"argument {flag}" for flag in ("--http2", "--ssl-keyfile-password", "--protocol")
+        f"argument {flag}" for flag in ("--metrics", "--ssl-keyfile-password", "--protocol")
     ]
     assert all(warning.endswith("It was ignored (unavailable = warn).") for warning in warnings)
 
@@ -224,6 +232,9 @@ def test_a_flag_without_effect_is_a_default_or_means_something_else_there() -> N
     defaults = {"--http1-keep-alive", "--proxy-headers"}
     other_units = {"--h11-max-incomplete-event-size", "--http1-buffer-size"}  # of a buffer, not of a request
     other_means = {"--timeout-worker-healthcheck", "--reload-delay", "--reload-tick"}  # of a poll that is not there
+    # The window of a connection is never smaller than 1 MiB, and follows the largest of a stream.
+    other_means |= {"--http2-initial-connection-window-size", "--http2-max-send-buffer-size"}
+    other_means |= {"--http2-keep-alive-interval", "--http2-keep-alive-timeout"}  # no pings are sent
     assert pointing == defaults | other_units | other_means
 
 

@@ -290,7 +290,7 @@ class TestNamesThatAreNoSettings:
 
     @pytest.mark.parametrize(
         "line",
-        ["protocol = 'http'", "http2_cleartext = 'off'", "dirty_apps = []", "http_protocols = ['h1']"],
+        ["protocol = 'http'", "dirty_apps = []", "uwsgi_allow_ips = '*'"],
     )
     def test_unless_it_asks_for_nothing(self, line: str) -> None:
         assert execute(line + "\n") == Layer({})

@@ -59,7 +59,7 @@ def test_a_value_that_cannot_be_is_named_with_its_place() -> None:
 
 
 def test_program_without_an_application() -> None:
-    sentences = [asked.sentence for asked in read({"http2": True, "protocol": "uwsgi"}).asked]
+    sentences = [asked.sentence for asked in read({"metrics": True, "protocol": "uwsgi"}).asked]
     assert [sentence.startswith("tricorn.run(): ") for sentence in sentences] == [True, True]
 
 

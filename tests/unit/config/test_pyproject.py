@@ -70,7 +70,7 @@ def test_pyproject_without_an_application(tmp_path: Path) -> None:
 
 @toml
 def test_what_asks_for_nothing_is_granted(tmp_path: Path) -> None:
-    assert read("[tool.tricorn]\nhttp2_cleartext = false\n", tmp_path) == Layer({})
+    assert read("[tool.tricorn]\ndirty_apps = []\n", tmp_path) == Layer({})
 
 
 @toml

@@ -19,14 +19,10 @@ BY_NAME = {record.name: record for record in UNAVAILABLE}
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("http2_cleartext", "off"),
-        ("http2_cleartext", False),
         ("protocol", "http"),
         ("dirty_apps", []),
         ("dirty_workers", 0),
         ("dirty_timeout", 300),
-        ("http_protocols", "h1"),
-        ("http_protocols", ["h1"]),
         ("uwsgi_allow_ips", "127.0.0.1,::1"),
         ("dirty_workers", 1),
         ("uwsgi_allow_ips", "*"),
@@ -41,8 +37,6 @@ def test_gunicorns_default_asks_for_nothing_nor_does_what_needs_another_setting(
     ("name", "value"),
     [
         ("protocol", "uwsgi"),
-        ("http2_cleartext", "on"),
-        ("http_protocols", "h2,h1"),
         ("dirty_apps", ["shop.jobs:Thumbnails"]),
     ],
 )
@@ -67,7 +61,7 @@ def test_what_is_asked_for_is_refused_or_left_out_with_a_warning() -> None:
 INERT = {
     record.name: value
     for record, value in zip(
-        [record for record in UNAVAILABLE if record.inert], ("python", 2, False, True), strict=True
+        [record for record in UNAVAILABLE if record.inert], ("python", 2, False, True, 65536), strict=True
     )
 }
 

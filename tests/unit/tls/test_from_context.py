@@ -99,6 +99,28 @@ class TestWhatIsTakenOver:
         assert made.alpn == ("http/1.1",)
 
     @pytest.mark.parametrize(
+        ("protocols", "offered", "alpn"),
+        [
+            ("h2,h1", ["http/1.1", "h2"], ("http/1.1", "h2")),
+            ("h2,h1", ["http/1.1", "acme-tls/1"], ("http/1.1",)),
+            ("h2", ["http/1.1", "h2"], ("h2",)),
+            ("h2,h1", None, ("h2", "http/1.1")),
+        ],
+    )
+    def test_protocols_of_the_context_in_its_order(
+        self, protocols: str, offered: list[str] | None, alpn: tuple[str, ...], issued: Issued
+    ) -> None:
+        def hook(config: Any, factory: object) -> ssl.SSLContext:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(issued.certificate, keyfile=str(issued.key))
+            if offered is not None:
+                context.set_alpn_protocols(offered)
+            return context
+
+        made, _ = from_settings.plan(config(bind="https://:443", ssl_context=hook, http_protocols=protocols))
+        assert made.alpn == alpn
+
+    @pytest.mark.parametrize(
         ("change", "versions"),
         [
             (lambda context: setattr(context, "maximum_version", ssl.TLSVersion.TLSv1_2), ("1.2", "1.2")),
@@ -214,7 +236,7 @@ class TestWhatIsRefused:
             context.set_alpn_protocols(["h2"])
             return context
 
-        assert "offers h2 by ALPN, but this version supports only http/1.1" in self.refused(hook, issued)
+        assert "offers h2 by ALPN, but http_protocols allows only http/1.1" in self.refused(hook, issued)
 
     def test_an_exception_of_the_hook(self, issued: Issued) -> None:
         def hook(config: Any, factory: object) -> ssl.SSLContext:

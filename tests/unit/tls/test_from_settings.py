@@ -49,6 +49,13 @@ class TestValues:
         with pytest.raises(Invalid, match=r"'key\.pem' is no file that exists"):
             kind.look_up(("cert.pem:key.pem",), str(tmp_path))
 
+    @pytest.mark.parametrize(
+        ("protocols", "alpn"),
+        [("h1", ("http/1.1",)), ("h2,h1", ("h2", "http/1.1")), ("h1,h2", ("http/1.1", "h2")), ("h2", ("h2",))],
+    )
+    def test_the_handshake_offers_the_protocols_in_their_order(self, protocols: str, alpn: tuple[str, ...]) -> None:
+        assert from_settings.of_settings(config(http_protocols=protocols)).alpn == alpn
+
 
 class TestCheck:
     def test_https_needs_a_certificate_and_says_which_setting(self) -> None:

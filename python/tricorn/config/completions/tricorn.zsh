@@ -33,6 +33,15 @@ _arguments -s -S \
     '(--tls-reload)--tls-reload=[How often to check certificate and key files for changes; 0\: on HUP only.]:value: ' \
     '(--tls-handshake-timeout)--tls-handshake-timeout=[Maximum duration of a TLS handshake, counted from the connection.]:value: ' \
     '(--tls-key-log)--tls-key-log=[Write the keys of all connections to this file, in NSS format, for Wireshark.]:file:_files' \
+    '(--http-protocols)--http-protocols=[HTTP versions to serve, preferred first\: h1, h2 or both, as in h2,h1.]:value: ' \
+    '(--http2-cleartext)--http2-cleartext=[Accept HTTP/2 without TLS\: off or prior-knowledge.]:value:(off prior-knowledge both)' \
+    '(--http2-max-concurrent-streams)--http2-max-concurrent-streams=[Maximum number of concurrent requests on an HTTP/2 connection.]:value: ' \
+    '(--http2-initial-window-size)--http2-initial-window-size=[Flow-control window with which an HTTP/2 request body starts, in bytes.]:value: ' \
+    '(--http2-max-header-list-size)--http2-max-header-list-size=[Maximum size of the headers of an HTTP/2 request in bytes; 0\: the built-in maximum.]:value: ' \
+    '(--http2-idle-timeout)--http2-idle-timeout=[Seconds to keep an HTTP/2 connection open without a request.]:value: ' \
+    '(--http2-max-window)--http2-max-window=[Bytes up to which the flow-control window of an HTTP/2 request body grows.]:value: ' \
+    '(--http2-reset-limit)--http2-reset-limit=[Number of HTTP/2 requests that a connection may reset at once; a tenth more each second.]:value: ' \
+    '(--http2-control-limit)--http2-control-limit=[Number of HTTP/2 frames without content that a connection may send at once; a tenth more each second.]:value: ' \
     '*--admin-bind=[Address of the admin listener\: health, readiness and metrics.]:value: ' \
     '(--health-path)--health-path=[Path on the admin listener that answers 200 while the server is running.]:value: ' \
     '(--ready-path)--ready-path=[Path on the admin listener that answers 200 when the server is ready for requests, 503 otherwise.]:value: ' \

@@ -131,7 +131,8 @@ class Processes(Section):
         default=2,
         core=True,
         help="Seconds to keep an idle connection open for the next request.",
-        doc="Idle connections occupy no thread, so `sync` keeps them too. 0 closes each connection after its response.",
+        doc="Idle connections occupy no thread, so `sync` keeps them too. 0 closes each connection after its response. "
+        "For HTTP/2 see `http2_idle_timeout`.",
     )
 
     connection_max_requests = Setting(

@@ -22,7 +22,7 @@ class Limits(Section):
         default=4094,
         core=True,
         help="Maximum size of the request line in bytes; 0: the built-in maximum.",
-        doc="A longer one gets 414.",
+        doc="A longer one gets 414. In HTTP/2, method and path count.",
     )
 
     limit_request_fields = Setting(
@@ -30,7 +30,7 @@ class Limits(Section):
         default=100,
         core=True,
         help="Maximum number of request headers; 0: the built-in maximum.",
-        doc="More headers get 431.",
+        doc="More headers get 431. In HTTP/2, each cookie sent in a header of its own counts.",
     )
 
     limit_request_field_size = Setting(

@@ -1,0 +1,142 @@
+"""An HTTP/2 client: python's h2 keeps the rules of the frames, tests say what is sent."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import (
+    ConnectionTerminated,
+    DataReceived,
+    Event,
+    ResponseReceived,
+    StreamEnded,
+    StreamReset,
+    TrailersReceived,
+)
+from h2.settings import SettingCodes
+
+from tests.harness.wire import Fields, Malformed, Wire
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+ENHANCE_YOUR_CALM = 11
+CANCEL = 8
+
+
+@dataclass
+class Answer:
+    """What came on one stream."""
+
+    fields: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    trailers: dict[str, str] = field(default_factory=dict)
+    ended: bool = False
+    reset: int | None = None
+    """Error code of RST_STREAM."""
+
+    @property
+    def status(self) -> int:
+        return int(self.fields[":status"])
+
+
+class Http2Wire:
+    """HTTP/2 over a connection that is there: by prior knowledge, or after a handshake that has agreed on it."""
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire = wire
+        self.client = H2Connection(H2Configuration(client_side=True, header_encoding="latin-1"))
+        self.client.initiate_connection()
+        self.answers: dict[int, Answer] = {}
+        self.goaway: int | None = None
+        """Error code of GOAWAY."""
+        self.is_over = False
+        self.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.wire.close()
+
+    def flush(self) -> None:
+        """Sends what the client has to say. A connection that the server has closed can still be read to its end."""
+        with contextlib.suppress(OSError):
+            self.wire.sock.sendall(self.client.data_to_send())
+
+    def begin(self, method: str, target: str, fields: Fields = (), *, end: bool = True) -> int:
+        """Sends the head of a request. Returns its stream."""
+        stream: int = self.client.get_next_available_stream_id()
+        pseudo = [(":method", method), (":scheme", "http"), (":authority", "t"), (":path", target)]
+        self.client.send_headers(stream, [*pseudo, *fields], end_stream=end)
+        self.answers[stream] = Answer()
+        self.flush()
+        return stream
+
+    def get(self, target: str, *fields: tuple[str, str]) -> Answer:
+        return self.answer(self.begin("GET", target, fields))
+
+    def answer(self, stream: int) -> Answer:
+        """Waits until the stream has ended."""
+        answer = self.answers[stream]
+        self.read_until(lambda: answer.ended or answer.reset is not None, f"stream {stream} ends")
+        return answer
+
+    def wait_setting(self, code: SettingCodes, value: int) -> None:
+        """Waits until the server has said so, in its first SETTINGS frame or in a later one."""
+        settings = self.client.remote_settings
+        self.read_until(lambda: settings.get(code) == value, f"{code.name} is {value}")
+
+    def read_until(self, is_done: Callable[[], bool], what: str) -> None:
+        while not is_done():
+            if self.is_over:
+                raise Malformed(f"the connection ended before {what} (GOAWAY: {self.goaway})")
+            self._read()
+
+    def read_for(self, seconds: float) -> None:
+        """Reads what comes before nothing has come for this long."""
+        before = self.wire.sock.gettimeout()
+        self.wire.sock.settimeout(seconds)
+        try:
+            while not self.is_over:
+                self._read()
+        except TimeoutError:
+            pass
+        finally:
+            self.wire.sock.settimeout(before)
+
+    def end(self) -> int | None:
+        """Reads to the end of the connection. Returns the error code of GOAWAY."""
+        while not self.is_over:
+            self._read()
+        return self.goaway
+
+    def _read(self) -> None:
+        try:
+            piece = self.wire.sock.recv(65_536)
+        except ConnectionError:
+            piece = b""
+        self.is_over = not piece
+        for event in self.client.receive_data(piece):
+            self._notice(event)
+        self.flush()
+
+    def _notice(self, event: Event) -> None:
+        if isinstance(event, ConnectionTerminated):
+            self.goaway = int(event.error_code or 0)
+        elif isinstance(event, ResponseReceived):
+            self.answers[event.stream_id].fields = {str(name): str(value) for name, value in event.headers}
+        elif isinstance(event, TrailersReceived):
+            self.answers[event.stream_id].trailers = {str(name): str(value) for name, value in event.headers}
+        elif isinstance(event, DataReceived):
+            self.answers[event.stream_id].body += event.data
+            self.client.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+        elif isinstance(event, StreamEnded):
+            self.answers[event.stream_id].ended = True
+        elif isinstance(event, StreamReset):
+            self.answers[event.stream_id].reset = int(event.error_code)
