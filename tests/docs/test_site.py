@@ -176,7 +176,7 @@ SEARCHES = [
     ("timeout", "guides/timeouts"),
     ("keepalive", "deploying/cloud"),
     ("root_path", "migrate/from-uvicorn"),
-    ("http2", "get-started/faq"),
+    ("http2", "guides/http2"),
     ("macos", "reference/distributions"),
     ("fastapi", "frameworks/fastapi"),
     ("fastapi dev", "migrate/from-uvicorn"),

@@ -19,7 +19,7 @@ class Http2(Section):
         "`http/1.1` are rejected there (no_application_protocol). For addresses without TLS see `http2_cleartext`. "
         "Limits of HTTP/1 (`limit_request_line`, `limit_request_fields`, `limit_request_field_size`, "
         "`limit_request_body`) and timeouts (`header_timeout`, `body_timeout`, `write_timeout`) hold for each HTTP/2 "
-        "request too.",
+        "request too. [HTTP/2](../guides/http2.md).",
     )
 
     http2_cleartext = Setting(
