@@ -40,6 +40,7 @@ CARRIED: dict[str, tuple[str, ...]] = {
         "config/config_file.py:find_default",
         "config/config_file.py:read",
         "config/config_file.py:_judge_stranger",
+        "config/http2.py:warnings",
         "config/resolve.py:_read_variable",
         "config/resolve.py:_strangers",
         "config/unavailable.py:judge",

@@ -34,6 +34,8 @@ from tricorn.errors import ConfigError
             {"ssl_ciphers": "HIGH", "ssl_cert_reqs": 2, "ssl_version": 17, "ssl_ca_certs": "ca.pem", "keyfile": None},
             {"ciphers": "HIGH", "cert_reqs": 2, "ca_certs": "ca.pem", "keyfile": None},
         ),
+        ({"http": "zttp", "http2": True}, {"http_protocols": ("h2", "h1"), "http2_cleartext": "prior-knowledge"}),
+        ({"http2": False}, {"http_protocols": ("h1",), "http2_cleartext": "off"}),
         ({"ssl_ciphers": "TLSv1", "uwsgi_allow_ips": "*"}, {"ciphers": None}),
     ],
 )
