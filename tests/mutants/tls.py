@@ -60,6 +60,22 @@ TLS = (
         ("tests/unit/tls/test_from_context.py",),
     ),
     Fault(
+        "alpn_of_a_context",
+        "a context offers no protocol that is not served",
+        "python/tricorn/tls/from_context.py",
+        "if name in served",
+        "if name",
+        ("tests/unit/tls/test_from_context.py",),
+    ),
+    Fault(
+        "alpn_in_order",
+        "the handshake prefers what http_protocols names first",
+        "python/tricorn/tls/from_settings.py",
+        "for name in config.http_protocols",
+        "for name in sorted(config.http_protocols)",
+        ("tests/unit/tls/test_from_settings.py",),
+    ),
+    Fault(
         "tls_sockets_are_kept",
         "a reload that changes a scheme closes no socket",
         "python/tricorn/arbiter/listeners/sockets.py",
