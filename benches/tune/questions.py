@@ -20,7 +20,7 @@ QUESTIONS = (
         "each. Memory is the limit: `tune` recommends as many workers as it allows.",
     ),
     Question(
-        "What limits gevent?",
+        "Which limit does gevent have?",
         "gevent-second",
         "A gevent worker serves up to `worker_connections` requests at once, 1,000 by default. If each takes a "
         "second, that is 1,000 per second and worker. To serve more, add workers or raise `worker_connections`.",

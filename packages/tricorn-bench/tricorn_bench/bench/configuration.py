@@ -12,6 +12,7 @@ from tricorn_bench.bench.errors import BenchError
 from tricorn_bench.bench.servers import SERVERS, Certificate, Kind, Order
 
 CLASS_FLAGS = ("-k", "--worker-class")
+THREAD_FLAGS = ("--threads",)
 
 
 class Configuration(Record):
@@ -60,7 +61,7 @@ class Configuration(Record):
 
     @property
     def threads(self) -> int:
-        text = _value(self.words, ("--threads",))
+        text = _value(self.words, THREAD_FLAGS)
         return int(text) if text and text.isdigit() else 1
 
     @property
@@ -71,6 +72,13 @@ class Configuration(Record):
     def other_words(self) -> tuple[str, ...]:
         """Arguments without the worker class."""
         return _without(self.words, CLASS_FLAGS) if self.kind.classes else self.words
+
+    @property
+    def normalized(self) -> Configuration:
+        """The same configuration as another one exactly if the two start the same server: `sync` and `sync -w 1` do."""
+        rest = _without(_without(self.other_words, self.kind.workers_flag), THREAD_FLAGS)
+        size = ("-k", self.worker_class or "", "-w", str(self.workers), "--threads", str(self.threads))
+        return Configuration(self.server, (*size, *rest), self.why_not)
 
     def with_workers(self, count: int) -> Configuration:
         flags = self.kind.workers_flag

@@ -200,7 +200,9 @@ def _tune(arguments: argparse.Namespace, generate: Generator, say: Callable[[Fin
         )
         say(found)
         today = predicted(setup.today, calibration, setup.limits)
-        measured = trials.compare(setup.bench, calibration, chosen, today, arguments.seconds)
+        measured = trials.compare(setup.bench, calibration, [today, *chosen], arguments.seconds)
+        if other := trials.refined(calibration, setup.limits, measured):
+            measured += trials.compare(setup.bench, calibration, [other], arguments.seconds)
         verdict = judge(measured, setup.today.name, target, setup.limits)
         say(replace(found, verdict=verdict))
 

@@ -33,6 +33,8 @@ THREADS = (1, 2, 4, 8, 16, 32, 64, 128)
 MOST_WORKERS = 128
 ROOM = 0.8
 """Fraction of the memory limit that is planned with: 24 workers grew by a fifth beyond one worker's first seconds."""
+ROOM_MEASURED = 0.95
+"""The same, once several workers were measured under load: they have grown by then."""
 IN_ALL = 10_000
 """Requests at once in all workers of an event loop when a configuration is measured."""
 DEEP = 4.0
@@ -90,6 +92,8 @@ class Costs(Record):
     """Connections to the database under load. None: not counted."""
     resting: int = 0
     """Connections to the database that one request at a time needs: a pool opens some at once."""
+    room: float = ROOM
+    """Fraction of the memory limit to plan with."""
 
     @property
     def kind(self) -> Kind:
@@ -197,7 +201,7 @@ def most_workers(costs: Costs, limits: Limits, threads: int = 1) -> int:
     """Returns how many workers the limits of memory and database connections allow; 0 if not even one."""
     most = MOST_WORKERS
     if limits.memory is not None:
-        most = min(most, math.floor((ROOM * limits.memory - costs.base) / costs.worker))
+        most = min(most, math.floor((costs.room * limits.memory - costs.base) / costs.worker))
     one = _connections(costs, 1, threads)
     if limits.connections is not None and one:
         most = min(most, limits.connections // one)

@@ -54,7 +54,10 @@ def recommendation(found: Findings) -> str:
     if verdict.refusal:
         return verdict.refusal
     best = verdict.best
-    lines = [f"Use: tricorn {found.application} {flags(best)}", "", *(f"    {line}" for line in settings(best)), ""]
+    ours = best.name.startswith("tricorn ")
+    lines = [f"Use: tricorn {found.application} {flags(best)}" if ours else f"Use: {best.name}", ""]
+    if known := settings(best):
+        lines += [*(f"    {line}" for line in known), ""]
     lines.append(f"Why: {_why(found, best)}")
     if verdict.today is best:
         lines.append("This is your current configuration.")
@@ -82,7 +85,8 @@ def settings(one: Finalist) -> list[str]:
     if one.prediction is None:
         return []
     configuration = one.prediction.configuration
-    lines = [f'worker_class = "{configuration.worker_class}"', f"workers = {configuration.workers}"]
+    lines = [f'worker_class = "{configuration.worker_class}"'] if configuration.worker_class else []
+    lines.append(f"workers = {configuration.workers}")
     return [*lines, f"threads = {one.prediction.threads}"] if one.prediction.threads > 1 else lines
 
 

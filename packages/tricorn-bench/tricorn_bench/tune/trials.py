@@ -12,7 +12,7 @@ from tricorn_bench.bench.measure import Bench, measure
 from tricorn_bench.bench.trial import Stage, Trial
 from tricorn_bench.tune import model
 from tricorn_bench.tune.calibrate import Calibration
-from tricorn_bench.tune.model import IN_ALL, Kind, Limits, Prediction
+from tricorn_bench.tune.model import IN_ALL, NEARLY, ROOM_MEASURED, Kind, Limits, Prediction
 from tricorn_bench.tune.verdict import LOADS, Finalist, cells_to_rounds
 
 FINALISTS = 3
@@ -37,6 +37,30 @@ def finalists(found: Calibration, limits: Limits) -> list[Prediction]:
     return sorted(best, key=lambda one: (-one.rate, one.memory))[:FINALISTS]
 
 
+def refined(found: Calibration, limits: Limits, measured: Sequence[Finalist]) -> Prediction | None:
+    """Returns another configuration to measure, now that the finalists were; None if there is no better one.
+
+    One worker, if it served more by itself: several share the processors, and each switch between them has a cost.
+    Otherwise as many workers as fit, if the fastest finalist exceeded the memory limit, or left room for more workers.
+    """
+    modelled = [(one, one.prediction) for one in measured if one.prediction is not None]
+    if not modelled:
+        return None
+    fastest, prediction = max(modelled, key=lambda pair: pair[0].rate)
+    configuration, limit = prediction.configuration, limits.memory
+    costs = found.costs[configuration.worker_class or "sync"]
+    other: Prediction | None = None
+    if configuration.workers > 1 and model.worker_rate(costs, prediction.threads) > fastest.rate:
+        other = model.predict(costs, limits, 1, prediction.threads)
+    elif limit is not None:
+        each = max(1, (fastest.memory - costs.base) // configuration.workers)
+        other = model.best(model.candidates(replace(costs, worker=each, room=ROOM_MEASURED), limits))
+        if other is not None and fastest.memory <= limit and other.rate * NEARLY <= prediction.rate:
+            return None
+    known = {Configuration.parse(one.name).normalized for one in measured}
+    return other if other is not None and other.configuration.normalized not in known else None
+
+
 def connections(found: Calibration, one: Configuration) -> int:
     """Returns how many requests at once saturate a configuration."""
     costs = found.costs.get(one.worker_class or "sync")
@@ -48,15 +72,19 @@ def connections(found: Calibration, one: Configuration) -> int:
     return max(2 * slots, min(LEAST, math.floor(soon)))
 
 
+def _configuration(one: Prediction | Configuration) -> Configuration:
+    return one.configuration if isinstance(one, Prediction) else one
+
+
 def compare(
-    bench: Bench, found: Calibration, chosen: Sequence[Prediction], today: Prediction | Configuration, seconds: float
+    bench: Bench, found: Calibration, chosen: Sequence[Prediction | Configuration], seconds: float
 ) -> list[Finalist]:
-    """Measures them under full load, then at parts of it. Raises BenchError."""
-    predictions: dict[str, Prediction | None] = {one.configuration.name: one for one in chosen}
-    configurations = {one.configuration.name: one.configuration for one in chosen}
-    current = today.configuration if isinstance(today, Prediction) else today
-    configurations.setdefault(current.name, current)
-    predictions.setdefault(current.name, today if isinstance(today, Prediction) else None)
+    """Measures them under full load, then at parts of it, each once: the first of equal ones. Raises BenchError."""
+    once: dict[Configuration, Prediction | Configuration] = {}
+    for each in chosen:
+        once.setdefault(_configuration(each).normalized, each)
+    predictions = {_configuration(each).name: each if isinstance(each, Prediction) else None for each in once.values()}
+    configurations = {one.name: one for one in map(_configuration, once.values())}
     # Requests that wait for a second need some seconds to fill every slot.
     longest = max(costs.alone for costs in found.costs.values())
     most = max(connections(found, one) for one in configurations.values())

@@ -92,3 +92,29 @@ def test_servers_that_have_tls_are_told_the_files_of_the_run() -> None:
     assert "--ssl-certfile /c.pem --ssl-keyfile /k.pem" in " ".join(told["uvicorn"])
     assert "--https-socket 127.0.0.1:8443,/c.pem,/k.pem" in " ".join(told["uwsgi"])
     assert told["tornado-web"][-4:] == ["127.0.0.1", "8443", "/c.pem", "/k.pem"]
+
+
+@with_each(
+    ("one", "other"),
+    {
+        "sync": "sync -w 1",
+        "gthread --threads 8 -w4": "gthread --workers=4 --threads=8",
+        "gevent -w 2 --timeout 9": "gevent --timeout 9 -w 2",
+        "uvicorn --workers 4": "uvicorn --workers=4",
+    }.items(),
+)
+def test_equal_servers_are_the_same_when_normalized(one: str, other: str) -> None:
+    assert Configuration.parse(one).normalized == Configuration.parse(other).normalized
+
+
+@with_each(
+    ("one", "other"),
+    {
+        "sync": "sync -w 2",
+        "gthread --threads 8": "gthread --threads 4",
+        "gevent": "gevent --timeout 9",
+        "gunicorn sync": "sync",
+    }.items(),
+)
+def test_different_servers_differ_when_normalized(one: str, other: str) -> None:
+    assert Configuration.parse(one).normalized != Configuration.parse(other).normalized

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tricorn.record import replace
 from tricorn_bench.bench.configuration import Configuration
 from tricorn_bench.bench.report import drawing
 from tricorn_bench.tune import model, page, report
@@ -97,3 +98,13 @@ def test_configurations_that_the_model_does_not_know_are_left_out() -> None:
     assert found.calibration is not None
     chart = page.curves(found.calibration, verdict, found.limits)
     assert len(chart.spec["layer"][-1]["data"]["values"]) == 2
+
+
+def test_a_server_that_the_model_does_not_know_has_no_settings() -> None:
+    """Its line is all that is known: there is no gap where settings would be."""
+    found = findings()
+    foreign = Finalist("gunicorn sync", None, {1.0: [one_round(5000.0, 0.2)]})
+    verdict = judge([foreign], foreign.name, None, LIMITS)
+    lines = report.recommendation(replace(found, verdict=verdict)).splitlines()
+    assert lines[:2] == ["Use: gunicorn sync", ""]
+    assert lines[2].startswith("Why: ")
