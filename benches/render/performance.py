@@ -9,7 +9,7 @@ python -m benches.render.performance --check   fails if it is not what the runs 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from tricorn_bench.bench import result as results
@@ -40,22 +40,26 @@ def render(runs: Mapping[str, tuple[Path, Result]]) -> str:
     found = {line: runs[line.name] for line in LINES if line.name in runs}
     if not found:
         return NONE_YET
-    parts = [*_machine(*max(found.values(), key=lambda each: each[0])), ""]
+    parts = [*_runs(found.values()), ""]
     for line, (run, result) in found.items():
         parts += [f"### {line.question}", "", _table(line.name, result), ""]
         if result["axis"] == "workers":
             parts += [f"![Throughput over workers](../../benches/runs/{run.name}/{line.name}/charts/rate.svg)", ""]
         parts += [f"* {_short(remark)}" for remark in text.remarks(result)]
-        where = f"[{run.name}](../../benches/runs/{run.name})"
-        parts += [f"* Load: {result['load']} Measured {result['made'].split()[0]}, {where}.", ""]
+        where = f"`python -m benches.classic --only {line.name}`, [{run.name}](../../benches/runs/{run.name})"
+        parts += [f"* Load: {result['load']} Measured {result['made'].split()[0]}: {where}.", ""]
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _machine(run: Path, result: Result) -> Iterator[str]:
-    machine = ", ".join(f"{key} {value}" for key, value in result["machine"].items())
-    versions = {one["server"]: one["version"] for one in result["configurations"] if one["version"]}
-    yield f"The newest run: [{run.name}](../../benches/runs/{run.name}). The machine: {machine}."
-    yield f"Servers: {', '.join(f'{server} {version}' for server, version in versions.items())}."
+def _runs(found: Collection[tuple[Path, Result]]) -> Iterator[str]:
+    """Yields the machine and the versions of each run that has a table, the newest first."""
+    for run in sorted({run for run, _ in found}, reverse=True):
+        results = [result for path, result in found if path == run]
+        machine = ", ".join(f"{key} {value}" for key, value in results[0]["machine"].items())
+        used = sorted({(one["server"], one["version"]) for each in results for one in each["configurations"]})
+        servers = ", ".join(f"{server} {version}" for server, version in used if version and server != "tricorn")
+        which = "table" if len(results) == 1 else "tables"
+        yield f"* [{run.name}](../../benches/runs/{run.name}), {len(results)} {which}: {machine}. Servers: {servers}."
 
 
 def _table(name: str, result: Result) -> str:

@@ -44,8 +44,18 @@ def test_each_table_is_that_of_the_newest_run_that_has_it(tmp_path: Path) -> Non
     old, new = tmp_path / "2026-01-02-classic", tmp_path / "2026-11-22-classic"
     assert {name: run for name, (run, _) in performance.newest(tmp_path).items()} == {"memory": old, "users-io": new}
     page = performance.render(performance.newest(tmp_path))
-    assert "The newest run: [2026-11-22-classic]" in page
-    assert "[2026-01-02-classic](../../benches/runs/2026-01-02-classic)" in page
+    runs = [line for line in page.splitlines() if line.startswith("* [")]
+    assert [line.split("]")[0] for line in runs] == ["* [2026-11-22-classic", "* [2026-01-02-classic"]
+    assert all("1 table: " in line and "Servers: gunicorn " in line for line in runs)
+
+
+def test_each_table_has_its_date_and_its_command(tmp_path: Path) -> None:
+    page = performance.render({"users-io": (tmp_path / "2026-01-02-classic", over_users())})
+    line = next(line for line in page.splitlines() if line.startswith("* Load: "))
+    assert line.endswith(
+        ": `python -m benches.classic --only users-io`, [2026-01-02-classic](../../benches/runs/2026-01-02-classic)."
+    )
+    assert f"Measured {over_users()['made'].split()[0]}: " in line
 
 
 def test_users_who_still_wait_are_apart_from_errors(tmp_path: Path) -> None:
