@@ -110,13 +110,11 @@ pub struct RequestHead {
 }
 
 impl RequestHead {
-    /// Forgets the request, keeps the memory.
+    /// Forgets the request, keeps the memory of its fields.
     pub fn clear(&mut self) {
         let mut fields = std::mem::take(&mut self.fields);
-        let mut trailers = std::mem::take(&mut self.trailers);
         fields.clear();
-        trailers.clear();
-        *self = RequestHead { fields, trailers, ..RequestHead::default() };
+        *self = RequestHead { fields, ..RequestHead::default() };
     }
 
     /// The value of the first field with this name (any case), in the bytes the head was read from.

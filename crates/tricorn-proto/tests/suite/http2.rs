@@ -71,6 +71,28 @@ fn a_body_is_taken_piece_by_piece_and_trailers_follow() {
 }
 
 #[test]
+fn a_body_without_a_length_lasts_until_the_end_of_its_stream() {
+    for (end, rest) in [(false, "Other Chunked Http true false"), (true, "Other None Http true false")] {
+        let mut server = Server::new();
+        let events = server.receive(&headers(1, &POST, end));
+        let [Event::Request { head, .. }] = &events[..] else { panic!("{events:?}") };
+        assert_eq!(head.rest, rest);
+    }
+}
+
+#[test]
+fn the_rest_of_a_frame_is_dropped_once_its_stream_was_reset() {
+    let mut server = Server::new();
+    server.receive(&headers(1, &POST, false));
+    let hello = data(1, b"hello", true);
+    let (first, second) = hello.split_at(hello.len() - 3);
+    let body = Event::Body { stream: 1, bytes: b"he".to_vec(), end: false };
+    assert_eq!(server.receive(first), [body]);
+    server.connection.reset(1, ErrorCode::Cancel);
+    assert_eq!(server.receive(second), []);
+}
+
+#[test]
 fn a_response_has_interim_heads_a_head_content_and_trailers() {
     let mut server = Server::new();
     server.receive(&get(1));

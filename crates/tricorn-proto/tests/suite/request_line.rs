@@ -51,6 +51,14 @@ fn methods_are_tokens_and_usual() {
 }
 
 #[test]
+fn of_a_broken_method_and_a_broken_target_the_method_is_named() {
+    let (_, text) = refused(&line("G(T /\u{1} HTTP/1.1"));
+    assert!(text.starts_with("Invalid Method"), "{text}");
+    let (_, text) = refused(&line("GET /\u{1} HTTP/1.1"));
+    assert!(text.starts_with("Invalid Request Line"), "{text}");
+}
+
+#[test]
 fn unconventional_methods_may_be_permitted_but_must_be_tokens() {
     let policy = lenient(|leniency| leniency.unconventional_method = true);
     for method in ["get", "G", "G#T", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"] {
