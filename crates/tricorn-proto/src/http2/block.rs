@@ -3,7 +3,7 @@ use super::violation::Violation;
 
 /// The block that is being collected, if there is one.
 #[derive(Debug, Default)]
-pub(super) struct Block {
+pub struct Block {
     open: Option<Opening>,
     bytes: Vec<u8>,
     continuations: u32,
@@ -11,7 +11,7 @@ pub(super) struct Block {
 
 /// What the HEADERS frame said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Opening {
+pub struct Opening {
     pub stream: u32,
     pub end_stream: bool,
     pub depends_on_itself: bool,

@@ -10,13 +10,13 @@
 //! one that does is not bound to 64 KiB per round trip.
 
 /// Section 6.9.1: "A sender MUST NOT allow a flow-control window to exceed 2^31-1 octets."
-pub(super) const MAX_WINDOW: i64 = (1 << 31) - 1;
+pub const MAX_WINDOW: i64 = (1 << 31) - 1;
 /// Section 6.9.2: the first window of streams and connections.
 pub const DEFAULT_WINDOW: u32 = 65_535;
 
 /// How much the peer lets us send. Below zero after it has made its initial window smaller.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SendWindow(i64);
+pub struct SendWindow(i64);
 
 impl SendWindow {
     pub fn new(size: u32) -> SendWindow {
@@ -40,7 +40,7 @@ impl SendWindow {
 
 /// How much the peer may send.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ReceiveWindow {
+pub struct ReceiveWindow {
     size: u32,
     limit: u32,
     /// What the peer may still send.

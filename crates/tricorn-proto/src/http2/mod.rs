@@ -1,4 +1,4 @@
-//! HTTP/2, the server's side (RFC 9113).
+//! HTTP/2, the server's side (RFC 9113). Clients use its frames, compression and windows.
 //!
 //! ```text
 //!   bytes ──> receive ──> frame ──┬─> receive_head ──> block, hpack ──> request (field_rules) ──> Step::Request
@@ -11,7 +11,7 @@
 //!
 //! `state` alone decides what a frame does to its stream, `violation` what a broken rule costs, `budget` how much a peer
 //! may do. Content is never collected: the caller takes it from its own input.
-mod block;
+pub mod block;
 mod budget;
 mod connection;
 mod context;
@@ -19,10 +19,10 @@ mod deadlines;
 pub mod encode;
 mod error_code;
 mod field_rules;
-mod flow;
+pub mod flow;
 pub mod frame;
 pub mod hpack;
-mod output;
+pub mod output;
 mod parts;
 mod priority;
 mod receive;
@@ -47,7 +47,7 @@ pub use priority::Priority;
 pub use receive::PREFACE;
 pub use request::Request;
 pub use send::EndStream;
-pub use settings::Settings;
+pub use settings::{PeerSettings, Settings};
 pub use step::{Progress, Step};
 pub use unsendable::Unsendable;
 pub use violation::{Scope, Violation};

@@ -2,7 +2,7 @@
 
 /// Frames to send. Nothing is ever dropped, so producers must ask for room first.
 #[derive(Debug, Default)]
-pub(super) struct Output {
+pub struct Output {
     bytes: Vec<u8>,
     /// How many of them were sent.
     sent: usize,

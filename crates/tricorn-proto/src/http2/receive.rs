@@ -124,7 +124,7 @@ impl Connection {
             }
             Kind::Goaway => {
                 self.budgets.spend_control(now)?;
-                Ok(Step::Goodbye { code: goaway::read(payload) })
+                Ok(Step::Goodbye { code: goaway::read(payload).1 })
             }
             // DATA is read piece by piece, PUSH_PROMISE was refused.
             Kind::Data | Kind::PushPromise | Kind::Unknown => {

@@ -66,18 +66,25 @@ impl Settings {
     }
 }
 
-/// The peer's, as far as they concern a server that pushes nothing.
+/// The peer's, as far as they concern a server that pushes nothing, or a client.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PeerSettings {
+pub struct PeerSettings {
     pub header_table_size: u32,
     pub initial_window: u32,
+    /// Streams that a client may have at a time. Section 6.5.2: "Initially, there is no limit to this value."
+    pub max_concurrent_streams: u32,
     /// RFC 9218 section 2.1: the value "MUST NOT change" after the first SETTINGS frame.
     priorities: Option<u32>,
 }
 
 impl Default for PeerSettings {
     fn default() -> PeerSettings {
-        PeerSettings { header_table_size: MAX_TABLE as u32, initial_window: DEFAULT_WINDOW, priorities: None }
+        PeerSettings {
+            header_table_size: MAX_TABLE as u32,
+            initial_window: DEFAULT_WINDOW,
+            max_concurrent_streams: u32::MAX,
+            priorities: None,
+        }
     }
 }
 
@@ -87,6 +94,7 @@ impl PeerSettings {
             (HEADER_TABLE_SIZE, size) => self.header_table_size = size,
             (INITIAL_WINDOW_SIZE, size) if i64::from(size) > MAX_WINDOW => return Err(Violation::SettingWindow),
             (INITIAL_WINDOW_SIZE, size) => self.initial_window = size,
+            (MAX_CONCURRENT_STREAMS, count) => self.max_concurrent_streams = count,
             (MAX_FRAME_SIZE, ..16_384 | 0x100_0000..) => return Err(Violation::SettingValue),
             (ENABLE_PUSH | ENABLE_CONNECT_PROTOCOL | NO_RFC7540_PRIORITIES, 2..) => {
                 return Err(Violation::SettingValue);

@@ -2,11 +2,11 @@
 use super::{FrameHeader, Kind, padding};
 use crate::http2::violation::Violation;
 
-pub(crate) const END_STREAM: u8 = 0x1;
+pub const END_STREAM: u8 = 0x1;
 
 /// How a payload is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Data {
+pub struct Data {
     /// The octet that says how long the padding is: 0 or 1.
     pub prefix: usize,
     pub content: usize,
@@ -15,7 +15,7 @@ pub(crate) struct Data {
 }
 
 /// `None`: the first octet of the payload is still to come.
-pub(crate) fn read(header: &FrameHeader, payload: &[u8]) -> Result<Option<Data>, Violation> {
+pub fn read(header: &FrameHeader, payload: &[u8]) -> Result<Option<Data>, Violation> {
     let parts = padding::read(header, payload)?;
     Ok(parts.map(|(prefix, padding)| Data {
         prefix,
@@ -25,7 +25,7 @@ pub(crate) fn read(header: &FrameHeader, payload: &[u8]) -> Result<Option<Data>,
     }))
 }
 
-pub(crate) fn write(stream: u32, content: &[u8], end: bool, out: &mut Vec<u8>) {
+pub fn write(stream: u32, content: &[u8], end: bool, out: &mut Vec<u8>) {
     let flags = if end { END_STREAM } else { 0 };
     FrameHeader { length: content.len(), kind: Kind::Data, flags, stream }.write(out);
     out.extend_from_slice(content);

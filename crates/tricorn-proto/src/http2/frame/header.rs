@@ -65,7 +65,7 @@ impl FrameHeader {
     }
 
     /// Checks what can be known before the payload comes.
-    pub(in crate::http2) fn check(&self) -> Result<(), Violation> {
+    pub fn check(&self) -> Result<(), Violation> {
         use Kind::*;
         if self.length > MAX_PAYLOAD {
             return Err(Violation::FrameTooLarge);
@@ -85,7 +85,7 @@ impl FrameHeader {
         }
     }
 
-    pub(in crate::http2) fn has(&self, flag: u8) -> bool {
+    pub fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 }

@@ -3,13 +3,13 @@ use super::priority::{self, DEPENDENCY};
 use super::{FrameHeader, Kind, MAX_PAYLOAD, continuation, padding};
 use crate::http2::violation::Violation;
 
-pub(crate) const END_STREAM: u8 = 0x1;
-pub(crate) const END_HEADERS: u8 = 0x4;
+pub const END_STREAM: u8 = 0x1;
+pub const END_HEADERS: u8 = 0x4;
 const PRIORITY: u8 = 0x20;
 
 /// A payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Headers<'a> {
+pub struct Headers<'a> {
     pub fragment: &'a [u8],
     /// The deprecated priority names the stream itself (RFC 7540 section 5.3.1).
     pub depends_on_itself: bool,
@@ -17,7 +17,7 @@ pub(crate) struct Headers<'a> {
     pub end_headers: bool,
 }
 
-pub(crate) fn read<'a>(header: &FrameHeader, payload: &'a [u8]) -> Result<Headers<'a>, Violation> {
+pub fn read<'a>(header: &FrameHeader, payload: &'a [u8]) -> Result<Headers<'a>, Violation> {
     let (prefix, padding) = padding::read(header, payload)?.ok_or(Violation::Padding)?;
     let content = &payload[prefix..payload.len() - padding];
     let (fragment, depends_on_itself) = match content.split_first_chunk::<DEPENDENCY>() {
@@ -34,7 +34,7 @@ pub(crate) fn read<'a>(header: &FrameHeader, payload: &'a [u8]) -> Result<Header
 }
 
 /// Writes a block, in as many frames as it takes.
-pub(crate) fn write(stream: u32, block: &[u8], end: bool, out: &mut Vec<u8>) {
+pub fn write(stream: u32, block: &[u8], end: bool, out: &mut Vec<u8>) {
     let (first, mut rest) = block.split_at(block.len().min(MAX_PAYLOAD));
     let last = |rest: &[u8]| if rest.is_empty() { END_HEADERS } else { 0 };
     let flags = last(rest) | if end { END_STREAM } else { 0 };

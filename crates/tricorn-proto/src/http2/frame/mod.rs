@@ -2,16 +2,16 @@
 //!
 //! Lengths and stream identifiers are checked here, states of streams elsewhere.
 pub(crate) mod continuation;
-pub(crate) mod data;
-pub(crate) mod goaway;
+pub mod data;
+pub mod goaway;
 mod header;
-pub(crate) mod headers;
+pub mod headers;
 mod padding;
-pub(crate) mod ping;
+pub mod ping;
 pub(crate) mod priority;
 pub(crate) mod priority_update;
-pub(crate) mod rst_stream;
-pub(crate) mod settings;
-pub(crate) mod window_update;
+pub mod rst_stream;
+pub mod settings;
+pub mod window_update;
 
 pub use header::{FrameHeader, HEADER_BYTES, Kind, MAX_PAYLOAD};

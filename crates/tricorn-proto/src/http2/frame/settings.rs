@@ -2,24 +2,24 @@
 use super::{FrameHeader, Kind};
 use crate::http2::violation::Violation;
 
-pub(crate) const ACK: u8 = 0x1;
+pub const ACK: u8 = 0x1;
 
-pub(crate) const HEADER_TABLE_SIZE: u16 = 0x1;
-pub(crate) const ENABLE_PUSH: u16 = 0x2;
-pub(crate) const MAX_CONCURRENT_STREAMS: u16 = 0x3;
-pub(crate) const INITIAL_WINDOW_SIZE: u16 = 0x4;
-pub(crate) const MAX_FRAME_SIZE: u16 = 0x5;
-pub(crate) const MAX_HEADER_LIST_SIZE: u16 = 0x6;
+pub const HEADER_TABLE_SIZE: u16 = 0x1;
+pub const ENABLE_PUSH: u16 = 0x2;
+pub const MAX_CONCURRENT_STREAMS: u16 = 0x3;
+pub const INITIAL_WINDOW_SIZE: u16 = 0x4;
+pub const MAX_FRAME_SIZE: u16 = 0x5;
+pub const MAX_HEADER_LIST_SIZE: u16 = 0x6;
 /// RFC 8441 section 3.
-pub(crate) const ENABLE_CONNECT_PROTOCOL: u16 = 0x8;
+pub const ENABLE_CONNECT_PROTOCOL: u16 = 0x8;
 /// RFC 9218 section 2.1.
-pub(crate) const NO_RFC7540_PRIORITIES: u16 = 0x9;
+pub const NO_RFC7540_PRIORITIES: u16 = 0x9;
 
 /// Identifiers and values, in their order.
 ///
 /// Section 6.5: "A SETTINGS frame with a length other than a multiple of 6 octets MUST be treated as a connection error
 /// of type FRAME_SIZE_ERROR", one with ACK and a payload likewise.
-pub(crate) fn read<'a>(
+pub fn read<'a>(
     header: &FrameHeader,
     payload: &'a [u8],
 ) -> Result<impl Iterator<Item = (u16, u32)> + use<'a>, Violation> {
@@ -31,7 +31,7 @@ pub(crate) fn read<'a>(
     Ok(pairs.iter().map(pair))
 }
 
-pub(crate) fn write(settings: &[(u16, u32)], out: &mut Vec<u8>) {
+pub fn write(settings: &[(u16, u32)], out: &mut Vec<u8>) {
     FrameHeader { length: settings.len() * 6, kind: Kind::Settings, flags: 0, stream: 0 }.write(out);
     for (identifier, value) in settings {
         out.extend_from_slice(&identifier.to_be_bytes());
@@ -39,6 +39,6 @@ pub(crate) fn write(settings: &[(u16, u32)], out: &mut Vec<u8>) {
     }
 }
 
-pub(crate) fn write_ack(out: &mut Vec<u8>) {
+pub fn write_ack(out: &mut Vec<u8>) {
     FrameHeader { length: 0, kind: Kind::Settings, flags: ACK, stream: 0 }.write(out);
 }
