@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::failure::{Broken, Failure};
 use crate::notes::Notes;
 use crate::poller::Poller;
-use crate::request::Prepared;
+use crate::prepared::Prepared;
 use crate::tls::Handshake;
 use crate::wire::{Origin, Wire};
 
@@ -62,6 +62,8 @@ pub struct Task {
     /// When it was sent, and from when its time runs.
     pub begun: u64,
     pub redirects: u8,
+    /// It was sent a second time.
+    pub is_retried: bool,
     /// It was due while all connections were busy.
     pub is_held: bool,
 }
@@ -76,6 +78,8 @@ pub enum Step {
     /// The server closed a connection that it had kept, before it answered anything: nothing speaks against another one
     /// if the request may be repeated (RFC 9110 section 9.2.2).
     Stale,
+    /// The server refused the request without processing it, so that it may be repeated (RFC 9113 section 8.7).
+    Unprocessed,
     /// To be asked again for the same task, in a moment.
     Postponed,
 }

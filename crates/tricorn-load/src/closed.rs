@@ -13,10 +13,11 @@ pub struct Closed {
 }
 
 impl Closed {
-    pub fn new(plan: &plan::Closed, clients: usize, thread: usize) -> Closed {
+    /// `clients` of this thread, of which `streams` share a connection.
+    pub fn new(plan: &plan::Closed, (clients, streams): (usize, usize), thread: usize) -> Closed {
         Closed {
             think: plan.think,
-            gap: plan.pace.map_or(0, |pace| nanoseconds(1.0 / pace)),
+            gap: plan.pace.map_or(0, |pace| nanoseconds(streams as f64 / pace)),
             random: Random::new(thread as u64 ^ 0x7468_696e_6b21),
             // Clients begin with different requests.
             turns: (0..clients).collect(),

@@ -5,14 +5,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::client::{Client, Line, Moved, Step, Task};
+use crate::client::{Moved, Step, Task};
 use crate::clock::{Clock, MILLISECOND, SECOND, Usage, nanoseconds};
 use crate::closed::Closed;
 use crate::failure::Failure;
 use crate::open::{Arrival, Open};
 use crate::plan::{Model, Plan};
 use crate::poller::{Events, Poller};
-use crate::pool::Pool;
+use crate::pool::{Means, Pool};
 use crate::request::{Redirects, Requests, share};
 use crate::samples::{Recorder, Samples};
 use crate::tally::{Count, Tally};
@@ -91,11 +91,13 @@ impl<'a> Driver<'a> {
     ) -> Result<Driver<'a>, String> {
         let bounds = &plan.bounds;
         let to_begin = bounds.requests.map_or(u64::MAX, |count| share(count as usize, thread, threads) as u64);
+        let streams = plan.streams();
         let model = match &plan.model {
             Model::Closed(closed) => {
-                Kind::Closed(Closed::new(closed, share(closed.connections, thread, threads), thread))
+                let clients = share(closed.connections, thread, threads) * streams;
+                Kind::Closed(Closed::new(closed, (clients, streams), thread))
             }
-            Model::Open(open) => Kind::Open(Open::new(open, requests, thread, threads)),
+            Model::Open(open) => Kind::Open(Open::new(open, requests, (thread, threads), streams)),
         };
         let timeout = plan.connection.timeout;
         let warmup = nanoseconds(bounds.warmup);
@@ -112,7 +114,7 @@ impl<'a> Driver<'a> {
                 timeout: if timeout > 0.0 { nanoseconds(timeout) } else { u64::MAX },
             },
             poller: Poller::new()?,
-            pool: Pool::new(requests, plan.connection.keep_alive, plan.samples > 0),
+            pool: Pool::new(plan, requests, (thread, threads)),
             model,
             timers: BinaryHeap::new(),
             redirects: Redirects::default(),
@@ -121,9 +123,11 @@ impl<'a> Driver<'a> {
             recorder: (plan.samples > 0).then(|| Recorder::new(warmup, share(plan.samples, thread, threads))),
         };
         if let Model::Closed(closed) = &plan.model {
-            for number in (thread..closed.connections).step_by(threads) {
-                let client = driver.pool.add(requests.homes[number % requests.homes.len()], number);
-                driver.timers.push(Reverse((Closed::hatched(closed, number), client)));
+            // Each connection has a client before one has two.
+            for number in (0..streams).flat_map(|_| (thread..closed.connections).step_by(threads)) {
+                let home = requests.homes[number % requests.homes.len()];
+                let hatched = Closed::hatched(closed, number);
+                driver.timers.extend(driver.pool.add(home, number).map(|client| Reverse((hatched, client))));
             }
         }
         Ok(driver)
@@ -152,6 +156,7 @@ impl<'a> Driver<'a> {
                 next_sweep = now + SWEEP;
                 self.sweep(now);
             }
+            self.flush();
             if now >= next_report {
                 next_report = now + REPORT;
                 self.report();
@@ -231,11 +236,8 @@ impl<'a> Driver<'a> {
     }
 
     fn wake(&mut self, client: u32, due: u64, now: u64) {
-        let it = &self.pool.clients[client as usize];
-        if it.is_postponed() {
-            let task = it.task;
-            let step = self.step(client, |client, line| client.ask(task, line));
-            self.settle(client, step, now);
+        if self.pool.is_postponed(client) {
+            self.ask(client, self.pool.task(client), now);
         } else if self.may_begin(now)
             && let Kind::Closed(closed) = &mut self.model
         {
@@ -259,16 +261,15 @@ impl<'a> Driver<'a> {
             };
             self.left.to_begin -= u64::from(arrival.due >= self.span.counted);
             let origin = self.pool.prepared[arrival.request as usize].origin;
-            let client = match open.take(origin, self.pool.clients.len()) {
-                Some(client) => client,
-                None if open.may_add_client(self.pool.clients.len()) => {
-                    let number = self.pool.clients.len() * self.threads.1 + self.threads.0;
-                    self.pool.add(origin, number)
-                }
-                None => {
-                    open.hold(origin, arrival);
-                    continue;
-                }
+            let count = self.pool.len();
+            let number = count * self.threads.1 + self.threads.0;
+            let client = match open.take(origin, count) {
+                None if open.may_add_client(count) => self.pool.add(origin, number),
+                client => client,
+            };
+            let Some(client) = client else {
+                open.hold(origin, arrival);
+                continue;
             };
             let now = self.clock.now();
             if arrival.due >= self.span.counted {
@@ -298,23 +299,44 @@ impl<'a> Driver<'a> {
             self.tally.count(Count::Late, u64::from(now - due > MILLISECOND));
         }
         self.left.under_way += 1;
-        let task = Task { request, due, begun: now, redirects: 0, is_held };
-        let step = self.step(client, |client, line| client.ask(task, line));
+        self.ask(client, Task { request, due, begun: now, redirects: 0, is_retried: false, is_held }, now);
+    }
+
+    #[inline]
+    fn ask(&mut self, client: u32, task: Task, now: u64) {
+        let means = Means { poller: &self.poller, clock: &self.clock, requests: self.requests };
+        let step = self.pool.ask(client, task, means);
         self.settle(client, step, now);
     }
 
+    /// Something happened to a connection. When that was dealt with.
     #[inline]
-    fn step(&mut self, client: u32, work: impl FnOnce(&mut Client, &mut Line<'_>) -> Step) -> Step {
-        self.pool.step(client, (&self.poller, &self.clock), self.requests, work)
-    }
-
-    /// Something happened to its connection. When that was dealt with.
-    #[inline]
-    fn look(&mut self, client: u32) -> u64 {
-        let step = self.step(client, Client::look);
+    fn look(&mut self, token: u32) -> u64 {
+        let means = Means { poller: &self.poller, clock: &self.clock, requests: self.requests };
+        let step = self.pool.look(token, means);
         let now = self.clock.now();
-        self.settle(client, step, now);
+        self.settle(token, step, now);
+        self.settle_streams(now);
+        self.flush();
         now
+    }
+
+    fn settle_streams(&mut self, now: u64) {
+        while let Some((client, step)) = self.pool.next_step() {
+            self.settle(client, step, now);
+        }
+    }
+
+    /// Sends what streams have to send. A connection that breaks has requests that are sent again, which go out, too.
+    #[inline]
+    fn flush(&mut self) {
+        loop {
+            let means = Means { poller: &self.poller, clock: &self.clock, requests: self.requests };
+            if !self.pool.flush(means) {
+                return;
+            }
+            self.settle_streams(self.clock.now());
+        }
     }
 
     /// What a step came to is dealt with; the clock was read behind it.
@@ -324,26 +346,31 @@ impl<'a> Driver<'a> {
             Step::Answered(status) => self.answered(client, status, now),
             Step::Failed(failure) => self.failed(client, failure, now),
             Step::Postponed => self.timers.push(Reverse((now + MILLISECOND, client))),
-            Step::Stale => {
-                let task = self.pool.clients[client as usize].task;
-                if self.pool.prepared[task.request as usize].is_idempotent {
+            Step::Stale | Step::Unprocessed => {
+                let task = self.pool.task(client);
+                let is_repeatable = self.pool.prepared[task.request as usize].is_idempotent;
+                if !task.is_retried && (is_repeatable || step == Step::Unprocessed) {
                     self.tally.count(Count::Retried, u64::from(task.due >= self.span.counted));
-                    let step = self.step(client, |client, line| client.ask(task, line));
-                    return self.settle(client, step, now);
+                    return self.ask(client, Task { is_retried: true, ..task }, now);
                 }
-                self.failed(client, Failure::Closed, now);
+                let failure = if step == Step::Unprocessed { Failure::Refused } else { Failure::Closed };
+                self.failed(client, failure, now);
             }
         }
     }
 
     #[inline]
     fn answered(&mut self, client: u32, status: u16, now: u64) {
-        let task = self.pool.clients[client as usize].task;
+        let task = self.pool.task(client);
         if matches!(status, 301 | 302 | 303 | 307 | 308) && self.plan.connection.follows_redirects {
-            let location = self.pool.clients[client as usize].location();
+            let location = self.pool.location(client);
             let next = self.redirects.follow(self.requests, &mut self.pool.prepared, task.request, status, location);
             if let Some(request) = next {
-                return self.redirect(client, Task { request, redirects: task.redirects + 1, ..task }, now);
+                return self.redirect(
+                    client,
+                    Task { request, redirects: task.redirects + 1, is_retried: false, ..task },
+                    now,
+                );
             }
         }
         if task.due >= self.span.counted {
@@ -372,8 +399,8 @@ impl<'a> Driver<'a> {
     }
 
     fn record(&mut self, client: u32, ended: Result<u16, Failure>, now: u64) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.record(&self.pool.clients[client as usize], ended, now);
+        if let (Some(recorder), Some(notes)) = (&mut self.recorder, self.pool.notes(client)) {
+            recorder.record(self.pool.task(client), notes, ended, now);
         }
     }
 
@@ -382,13 +409,12 @@ impl<'a> Driver<'a> {
             return self.failed(client, Failure::Redirects, now);
         }
         self.tally.count(Count::Redirected, u64::from(task.due >= self.span.counted));
-        let step = self.step(client, |client, line| client.ask(task, line));
-        self.settle(client, step, now);
+        self.ask(client, task, now);
     }
 
     /// The client tries its next request in a while, so that a server that is down gets a moment.
     fn failed(&mut self, client: u32, failure: Failure, now: u64) {
-        let task = self.pool.clients[client as usize].task;
+        let task = self.pool.task(client);
         if task.due >= self.span.counted {
             self.tally.fail(failure);
             self.record(client, Err(failure), now);
@@ -406,11 +432,10 @@ impl<'a> Driver<'a> {
 
     /// Gives up requests whose time is over.
     fn sweep(&mut self, now: u64) {
-        for client in 0..self.pool.clients.len() {
-            let it = &mut self.pool.clients[client];
-            if it.is_busy() && now.saturating_sub(it.task.begun) > self.span.timeout {
-                let step = it.give_up();
-                self.settle(client as u32, step, now);
+        let moment = now.saturating_sub(self.span.timeout);
+        for client in 0..self.pool.len() as u32 {
+            if let Some(step) = self.pool.give_up(client, moment) {
+                self.settle(client, step, now);
             }
         }
     }

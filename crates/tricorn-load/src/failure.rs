@@ -12,6 +12,10 @@ pub enum Failure {
     Closed,
     /// What came is no HTTP response.
     Malformed,
+    /// The server ended the stream of the request with RST_STREAM.
+    Reset,
+    /// The server refused the request twice, by RST_STREAM or GOAWAY, without having processed it.
+    Refused,
     /// More redirects than are followed.
     Redirects,
     /// There are no local ports left for connections.
@@ -26,24 +30,28 @@ pub enum Failure {
     Handshake,
     /// What came is no TLS.
     Tls,
+    /// The server did not agree to HTTP/2.
+    Alpn,
 }
 
 impl Failure {
     /// The server took no request, so that it gets a moment before the next one.
     pub fn is_of_connection(self) -> bool {
-        use Failure::{Alert, Certificate, Connect, Handshake, Tls};
-        matches!(self, Connect | Certificate | Alert | Handshake | Tls)
+        use Failure::{Alert, Alpn, Certificate, Connect, Handshake, Tls};
+        matches!(self, Connect | Certificate | Alert | Handshake | Tls | Alpn)
     }
 
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
-    pub const ALL: [(Failure, &str); 11] = [
+    pub const ALL: [(Failure, &str); 14] = [
         (Failure::Connect, "connect"),
         (Failure::Timeout, "timeout"),
         (Failure::Closed, "closed"),
         (Failure::Malformed, "malformed"),
+        (Failure::Reset, "reset"),
+        (Failure::Refused, "refused"),
         (Failure::Redirects, "redirects"),
         (Failure::Ports, "ports"),
         (Failure::Echo, "echo"),
@@ -51,6 +59,7 @@ impl Failure {
         (Failure::Alert, "alert"),
         (Failure::Handshake, "handshake"),
         (Failure::Tls, "tls"),
+        (Failure::Alpn, "alpn"),
     ];
 }
 

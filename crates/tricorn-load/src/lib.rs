@@ -1,14 +1,14 @@
-//! A load generator: HTTP/1.1 in a closed and in an open model, and WebSockets; over TLS, too.
+//! A load generator: HTTP/1.1 and HTTP/2 in a closed and in an open model, and WebSockets; over TLS, too.
 //!
 //! ```text
-//!   plan (JSON) ──> request: bytes as they go over the wire ──┐
+//!   plan (JSON) ──> request: prepared, as it is sent ────────┐
 //!                   address: sockets                          │
 //!                                                             v
 //!   engine ── a thread each ──> driver ── when? ──> closed │ open ── rate
 //!     │                           │
 //!     │ once a second             ├──> poller: epoll
-//!     v                           └──> client: one connection, one request at a time
-//!   outcome (JSON) <── tally <──────────┤
+//!     v                           └──> pool ──> client: one connection, one request at a time
+//!   outcome (JSON) <── tally <──────────┤  └───> http2: clients that share connections, a stream for each request
 //!                                       └──> wire: a socket, with a session of tls or without
 //! ```
 //!
@@ -31,6 +31,7 @@ mod driver;
 mod echoes;
 mod engine;
 mod failure;
+mod http2;
 mod latencies;
 mod mix;
 mod notes;
@@ -39,6 +40,7 @@ mod outcome;
 pub mod plan;
 mod poller;
 mod pool;
+mod prepared;
 mod random;
 mod rate;
 mod request;

@@ -31,7 +31,12 @@ pub struct Open {
 }
 
 impl Open {
-    pub fn new(plan: &crate::plan::Open, requests: &Requests, thread: usize, threads: usize) -> Open {
+    pub fn new(
+        plan: &crate::plan::Open,
+        requests: &Requests,
+        (thread, threads): (usize, usize),
+        streams: usize,
+    ) -> Open {
         let origins = requests.origins.len();
         let source = match &plan.arrivals {
             Arrivals::Rate { rate, stages, poisson } => Source::Rate {
@@ -49,7 +54,7 @@ impl Open {
             source: source.peekable(),
             resting: vec![VecDeque::new(); origins],
             backlog: vec![VecDeque::new(); origins],
-            most: crate::request::share(plan.connections, thread, threads),
+            most: crate::request::share(plan.connections, thread, threads) * streams,
             opens_all: plan.opens_all,
             random: plan.any_connection.then(|| Random::new(thread as u64 ^ 0x7069_636b)),
         }

@@ -32,6 +32,9 @@ pub struct Plan {
     /// Messages and their echoes instead of requests.
     #[serde(default)]
     pub websocket: Option<WebSocket>,
+    /// Requests are sent over HTTP/2: as agreed by ALPN over TLS, with prior knowledge without.
+    #[serde(default)]
+    pub http2: Option<Http2>,
     /// Of so many requests is kept what became of each.
     #[serde(default)]
     pub samples: usize,
@@ -88,7 +91,7 @@ pub struct Closed {
     /// Seconds between an answer and the next request: at least, at most.
     #[serde(default)]
     pub think: Option<(f64, f64)>,
-    /// Most requests per second of each client.
+    /// Most requests per second of each connection.
     #[serde(default)]
     pub pace: Option<f64>,
 }
@@ -195,6 +198,13 @@ pub struct WebSocket {
     pub deflate: bool,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Http2 {
+    /// Most requests at a time on each connection.
+    pub streams: usize,
+}
+
 impl Default for Request {
     fn default() -> Request {
         Request { method: "GET".into(), headers: Vec::new(), body: Vec::new() }
@@ -245,6 +255,11 @@ impl Plan {
         }
     }
 
+    /// Most requests at a time on each connection.
+    pub fn streams(&self) -> usize {
+        self.http2.map_or(1, |http2| http2.streams)
+    }
+
     pub fn has_tls(&self) -> bool {
         self.targets.iter().any(|target| target.server_name.is_some())
     }
@@ -271,6 +286,9 @@ impl Plan {
         if self.connections() == 0 {
             return Err("connections: expected at least one".into());
         }
+        if let Some(http2) = self.http2 {
+            self.check_http2(http2)?;
+        }
         if self.bounds.requests.is_none() && self.bounds.seconds.is_none() && !replay_is_bounded {
             return Err("bounds: expected a number of requests, or of seconds".into());
         }
@@ -281,6 +299,21 @@ impl Plan {
             Model::Closed(closed) => closed.check(),
             Model::Open(open) => open.check(),
         }
+    }
+}
+
+impl Plan {
+    fn check_http2(&self, Http2 { streams }: Http2) -> Result<(), String> {
+        if !(1..=MOST_STREAMS).contains(&streams) {
+            return Err(format!("streams: expected 1 to {MOST_STREAMS}, got {streams}"));
+        }
+        if streams > 1 && !self.connection.keep_alive {
+            return Err("streams: a connection for each request has one stream".into());
+        }
+        if self.websocket.is_some() {
+            return Err("WebSockets over HTTP/2 (RFC 8441) are not in this version".into());
+        }
+        Ok(())
     }
 }
 
@@ -341,5 +374,7 @@ fn one() -> f64 {
     1.0
 }
 
+/// More than servers allow: nghttp2 and Envoy have 100 by default, nginx 128.
+const MOST_STREAMS: usize = 100_000;
 /// Ten years of seconds: no clock here overflows.
 const LONGEST: f64 = 315_360_000.0;

@@ -1,36 +1,15 @@
-//! Requests as they go over the wire, made before they are sent.
+//! Everything that a run can send, and where it goes.
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tricorn_proto::message::Method;
 
 use crate::address::Address;
+use crate::http2;
 use crate::mix;
 use crate::plan::{self, Arrivals, Model, Plan};
+use crate::prepared::{Line, Prepared, Template};
 use crate::tls::{Tls, try_out};
 use crate::wire::Origin;
-
-/// A request. Its parts are shared by the threads.
-#[derive(Clone)]
-pub struct Prepared {
-    /// Which of the addresses it goes to.
-    pub origin: u32,
-    /// What ends the response depends on it.
-    pub method: Method,
-    /// It may be sent a second time (RFC 9110 section 9.2.2).
-    pub is_idempotent: bool,
-    /// All that is sent, but for a body that is too long to be copied.
-    pub head: Arc<[u8]>,
-    pub body: Arc<[u8]>,
-    line: Arc<Line>,
-}
-
-/// What a request is made of, so that a redirected one can be made of it.
-struct Line {
-    method: String,
-    host: String,
-    path: String,
-}
 
 /// Everything that can be sent, and in which shares.
 pub struct Requests {
@@ -68,13 +47,6 @@ impl Redirects {
             Some(prepared.len() as u32 - 1)
         })
     }
-}
-
-/// What all requests have in common.
-struct Template {
-    fields: String,
-    names_host: bool,
-    body: Arc<[u8]>,
 }
 
 impl Requests {
@@ -116,7 +88,7 @@ impl Requests {
             weights[origin] += target.weight;
             let line =
                 Line { method: plan.request.method.clone(), host: target.host.clone(), path: target.path.clone() };
-            self.prepared.push(self.template.prepare(origin as u32, line)?);
+            self.prepared.push(self.template.prepare(origin as u32, line, self.scheme(origin as u32))?);
         }
         self.cycle = mix::cycle(&plan.targets.iter().map(|target| target.weight).collect::<Vec<_>>());
         let of_origin = |origin: usize| {
@@ -138,7 +110,7 @@ impl Requests {
                     let line = Line { method: method.clone(), host: host.clone(), path: path.clone() };
                     let has_body = matches!(method.as_str(), "POST" | "PUT" | "PATCH");
                     let template = if has_body { &self.template } else { &self.without_body };
-                    self.prepared.push(template.prepare(0, line)?);
+                    self.prepared.push(template.prepare(0, line, self.scheme(0))?);
                     let request = self.prepared.len() as u32 - 1;
                     known.insert((method, path), request);
                     request
@@ -152,68 +124,33 @@ impl Requests {
     /// The request that a redirect asks for (RFC 9110 section 15.4). None where it leads to another host.
     pub fn redirected(&self, from: &Prepared, status: u16, location: &str) -> Option<Prepared> {
         let Line { method, host, path } = &*from.line;
-        let scheme = if self.origins[from.origin as usize].tls.is_some() { "https" } else { "http" };
+        let scheme = self.scheme(from.origin);
         let path = resolve((scheme, host), path, location)?;
         let becomes_get = status == 303 || (matches!(status, 301 | 302) && method == "POST");
         let method = if becomes_get && method != "HEAD" { "GET" } else { method };
         let template = if becomes_get { &self.without_body } else { &self.template };
-        template.prepare(from.origin, Line { method: method.into(), host: host.clone(), path }).ok()
-    }
-}
-
-impl Template {
-    fn new(plan: &Plan, body: Arc<[u8]>) -> Result<Template, String> {
-        let mut fields = String::new();
-        for (name, value) in &plan.request.headers {
-            check_field(name, value)?;
-            fields.push_str(&format!("{name}: {value}\r\n"));
-        }
-        if !plan.connection.keep_alive {
-            fields.push_str("Connection: close\r\n");
-        }
-        let names_host = plan.request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host"));
-        Ok(Template { fields, names_host, body })
+        template.prepare(from.origin, Line { method: method.into(), host: host.clone(), path }, scheme).ok()
     }
 
-    fn prepare(&self, origin: u32, line: Line) -> Result<Prepared, String> {
-        let Line { method, host, path } = &line;
-        if method.is_empty() || !method.bytes().all(is_token) {
-            return Err(format!("method: expected a word such as GET, got {method:?}"));
-        }
-        if path.is_empty() || path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
-            return Err(format!(
-                "{path:?} cannot be the target of a request: spaces and control characters are encoded"
-            ));
-        }
-        check_field("Host", host)?;
-        let host = if self.names_host { String::new() } else { format!("Host: {host}\r\n") };
-        let wants_length = !self.body.is_empty() || matches!(method.as_str(), "POST" | "PUT" | "PATCH");
-        let length = if wants_length { format!("Content-Length: {}\r\n", self.body.len()) } else { String::new() };
-        let mut head = format!("{method} {path} HTTP/1.1\r\n{host}{}{length}\r\n", self.fields).into_bytes();
-        let is_copied = self.body.len() <= COPIED;
-        if is_copied {
-            head.extend_from_slice(&self.body);
-        }
-        Ok(Prepared {
-            origin,
-            method: if method == "HEAD" { Method::Head } else { Method::Get },
-            is_idempotent: !matches!(method.as_str(), "POST" | "PATCH" | "CONNECT"),
-            head: head.into(),
-            body: if is_copied { Arc::default() } else { Arc::clone(&self.body) },
-            line: line.into(),
-        })
+    fn scheme(&self, origin: u32) -> &'static str {
+        if self.origins[origin as usize].tls.is_some() { "https" } else { "http" }
     }
 }
 
 /// Where a server answers, which is tried out.
 pub fn find(target: &plan::Target, plan: &Plan) -> Result<Origin, String> {
     let (address, socket) = Address::find(&target.address, plan.connection.remote)?;
+    let timeout = plan.connection.timeout;
+    let patience = if timeout > 0.0 { PATIENCE.min(Duration::from_secs_f64(timeout)) } else { PATIENCE };
     let tls = match &target.server_name {
-        None => None,
+        None => {
+            if plan.http2.is_some() {
+                http2::try_out(&socket, &format!("http://{}", target.host), patience)?;
+            }
+            None
+        }
         Some(name) => {
-            let tls = Tls::new(&plan.tls, name, plan.connections())?;
-            let timeout = plan.connection.timeout;
-            let patience = if timeout > 0.0 { PATIENCE.min(Duration::from_secs_f64(timeout)) } else { PATIENCE };
+            let tls = Tls::new(&plan.tls, name, plan.connections(), plan.http2.is_some())?;
             try_out(&tls, &socket, &format!("https://{}", target.host), patience)?;
             Some(tls)
         }
@@ -248,22 +185,7 @@ pub fn share(of: usize, thread: usize, threads: usize) -> usize {
     of / threads + usize::from(thread < of % threads)
 }
 
-fn check_field(name: &str, value: &str) -> Result<(), String> {
-    let is_value = value.bytes().all(|byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f));
-    if name.is_empty() || !name.bytes().all(is_token) || !is_value {
-        return Err(format!("{name:?}: {value:?} cannot be a header field"));
-    }
-    Ok(())
-}
-
-/// RFC 9110 section 5.6.2.
-fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
-}
-
-/// Most bytes of a body that go into the buffer of the head, so that one system call sends both.
-const COPIED: usize = 64 * 1024;
-/// For the handshake that tries a server out.
+/// For the exchange that tries a server out.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
@@ -287,36 +209,5 @@ mod tests {
         }
         assert_eq!(resolve(("https", "here"), "/", "https://here/b").as_deref(), Some("/b"));
         assert_eq!(resolve(("https", "here"), "/", "http://here/b"), None);
-    }
-
-    fn prepared(plan: &str, method: &str, path: &str) -> Result<String, String> {
-        let plan = Plan::from_json(plan.as_bytes()).unwrap();
-        let template = Template::new(&plan, plan.request.body.clone().into())?;
-        let made = template.prepare(0, Line { method: method.into(), host: "h".into(), path: path.into() })?;
-        Ok(String::from_utf8(made.head.to_vec()).unwrap())
-    }
-
-    fn plan(more: &str) -> String {
-        let target = r#"{"address": {"tcp": ["h", 1]}, "host": "h", "path": "/"}"#;
-        let model = r#"{"closed": {"connections": 1}}"#;
-        format!("{{\"targets\": [{target}], \"model\": {model}, \"bounds\": {{\"requests\": 1}}{more}}}")
-    }
-
-    #[test]
-    fn requests_on_the_wire() {
-        assert_eq!(prepared(&plan(""), "GET", "/a?b").unwrap(), "GET /a?b HTTP/1.1\r\nHost: h\r\n\r\n");
-        assert_eq!(prepared(&plan(""), "PUT", "/").unwrap(), "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n");
-        let more =
-            plan(r#", "request": {"headers": [["hoST", "x"]], "body": "YWI="}, "connection": {"keep_alive": false}"#);
-        let head = "POST / HTTP/1.1\r\nhoST: x\r\nConnection: close\r\nContent-Length: 2\r\n\r\nab";
-        assert_eq!(prepared(&more, "POST", "/").unwrap(), head);
-    }
-
-    #[test]
-    fn what_would_end_a_line_is_refused() {
-        prepared(&plan(""), "GET", "/a b").unwrap_err();
-        prepared(&plan(""), "GE T", "/").unwrap_err();
-        let more = plan(r#", "request": {"headers": [["A", "b\r\nC: d"]]}"#);
-        prepared(&more, "GET", "/").unwrap_err();
     }
 }

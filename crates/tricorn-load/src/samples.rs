@@ -1,8 +1,9 @@
 //! Single requests: what became of each, for reports that no histogram can give.
 use serde::Serialize;
 
-use crate::client::{Client, Task};
+use crate::client::Task;
 use crate::failure::Failure;
+use crate::notes::Notes;
 
 /// Columns, a row for each request that came to its end; seconds from when the counting began.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -49,13 +50,12 @@ impl Recorder {
         Recorder { samples: Samples::default(), counted, most }
     }
 
-    pub fn record(&mut self, client: &Client, ended: Result<u16, Failure>, done: u64) {
-        let Some(notes) = client.notes() else { return };
+    pub fn record(&mut self, task: Task, notes: &Notes, ended: Result<u16, Failure>, done: u64) {
         if self.samples.due.len() >= self.most {
             self.samples.left_out += 1;
             return;
         }
-        let Task { due, begun, is_held, .. } = client.task;
+        let Task { due, begun, is_held, .. } = task;
         let seconds = |moment: u64| (moment as f64 - self.counted as f64) / 1e9;
         let or = |moment: u64, other: u64| seconds(if moment > 0 { moment } else { other });
         let it = &mut self.samples;

@@ -78,6 +78,11 @@ impl Wire {
         self.session.as_ref().is_some_and(|session| session.is_open())
     }
 
+    /// The server agreed to the protocol that was offered; without TLS there is nothing to agree to.
+    pub fn has_agreed(&self) -> bool {
+        self.session.as_ref().is_none_or(|session| session.has_agreed())
+    }
+
     /// The server said that it sends nothing more.
     pub fn is_over(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.is_over())

@@ -314,3 +314,55 @@ fn failures_of_the_run_itself_are_counted_by_kind() {
     let outcome = go(port, &trusting(&house), 8, "").unwrap();
     assert_eq!((outcome.answered, outcome.errors.get("tls")), (0, Some(&8)));
 }
+
+const HTTP2: &str = ", \"http2\": {\"streams\": 1}";
+
+#[test]
+fn http2_is_agreed_by_alpn() {
+    let house = House::new("alpn");
+    // SETTINGS, and `:status: 200` with END_STREAM for each of the streams.
+    let answer = [
+        &[0, 0, 0, 4, 0, 0, 0, 0, 0][..],
+        &[0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88],
+        &[0, 0, 1, 1, 5, 0, 0, 0, 3, 0x88],
+        &[0, 0, 1, 1, 5, 0, 0, 0, 5, 0x88],
+    ];
+    let mut config = house.config("localhost", false);
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let config = Arc::new(config);
+    let port = listen(move |mut socket, _| {
+        let mut tls = ServerConnection::new(Arc::clone(&config)).unwrap();
+        let mut stream = Stream::new(&mut tls, &mut socket);
+        let mut preface = [0; 24];
+        let is_begun = stream.read_exact(&mut preface).is_ok();
+        // The rest comes with the first request.
+        if is_begun && stream.read(&mut [0; 4096]).is_ok() && stream.write_all(&answer[..1].concat()).is_ok() {
+            for answer in &answer[1..] {
+                let _ = stream.write_all(answer);
+                let _ = stream.read(&mut [0; 4096]);
+            }
+        }
+    });
+    let model = "{\"closed\": {\"connections\": 1}}";
+    let outcome = go_as(port, &trusting(&house), 3, model, HTTP2).unwrap();
+    assert_eq!((outcome.answered, outcome.rest.opened, outcome.errors.len()), (3, 1, 0));
+    assert_eq!(outcome.tls.unwrap().versions["TLSv1.3"], 1);
+}
+
+#[test]
+fn a_server_without_http2_is_an_error() {
+    let house = House::new("http1");
+    for (protocols, selected) in [
+        (vec![], "it selected no protocol by ALPN. Enable HTTP/2 there"),
+        (
+            vec![b"http/1.1".to_vec()],
+            "it refused the handshake with the alert NoApplicationProtocol. Enable HTTP/2 there",
+        ),
+    ] {
+        let mut config = house.config("localhost", false);
+        config.alpn_protocols = protocols;
+        let error = go(answering(config, HELLO.into()), &trusting(&house), 10, HTTP2).unwrap_err();
+        let expected = format!("https://localhost: the server does not agree to HTTP/2: {selected}");
+        assert!(error.starts_with(&expected), "{error}");
+    }
+}

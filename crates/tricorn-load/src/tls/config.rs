@@ -19,11 +19,11 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// `connections`: how many there may be, each of which takes a ticket.
+    /// `connections`: how many there may be, each of which takes a ticket. `is_http2`: HTTP/2 is offered, and nothing else.
     ///
     /// # Errors
     /// A sentence: a file cannot be read, or what was asked for does not fit together.
-    pub fn new(plan: &plan::Tls, name: &str, connections: usize) -> Result<Tls, String> {
+    pub fn new(plan: &plan::Tls, name: &str, connections: usize, is_http2: bool) -> Result<Tls, String> {
         let server = ServerName::try_from(name.to_string())
             .map_err(|_| format!("{name:?} is no name of a server: expected a host name or an IP address"))?;
         let mut provider = default_provider();
@@ -52,7 +52,7 @@ impl Tls {
             }
             (None, Some(key)) => return Err(format!("{key} is a key without a certificate: --cert FILE names it")),
         };
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![if is_http2 { HTTP2.to_vec() } else { b"http/1.1".to_vec() }];
         config.resumption =
             if plan.resumes { Resumption::store(Arc::new(Tickets::new(connections))) } else { Resumption::disabled() };
         Ok(Tls { config: Arc::new(config), name: server })
@@ -122,6 +122,8 @@ fn unread(file: &str, what: &str, error: &PemError) -> String {
     }
 }
 
+/// The name for ALPN (RFC 9113 section 3.2).
+pub const HTTP2: &[u8] = b"h2";
 const NO_AUTHORITIES: &str = "this machine has no certificates of authorities (Debian: ca-certificates), so no server's \
                               certificate can be checked. Name the authority (--cacert FILE), or check none (-k)";
 
@@ -130,7 +132,7 @@ mod tests {
     use super::*;
 
     fn failed(plan: plan::Tls) -> String {
-        Tls::new(&plan, "localhost", 1).unwrap_err()
+        Tls::new(&plan, "localhost", 1, false).unwrap_err()
     }
 
     #[test]
@@ -144,7 +146,7 @@ mod tests {
         assert_eq!(failed(alone), "k.pem is a key without a certificate: --cert FILE names it");
         let crossed = failed(plan::Tls { verify: false, min: Version::Tls13, max: Version::Tls12, ..plan() });
         assert_eq!(crossed, "no version of TLS is at least 1.3 and at most 1.2");
-        let unnamed = Tls::new(&plan::Tls { verify: false, ..plan() }, "a b", 1).unwrap_err();
+        let unnamed = Tls::new(&plan::Tls { verify: false, ..plan() }, "a b", 1, false).unwrap_err();
         assert_eq!(unnamed, "\"a b\" is no name of a server: expected a host name or an IP address");
     }
 
@@ -153,7 +155,7 @@ mod tests {
         let offered = |suites: &[&str]| {
             let suites = suites.iter().map(|name| (*name).to_string()).collect();
             let plan = plan::Tls { verify: false, suites, ..plan::Tls::default() };
-            let tls = Tls::new(&plan, "localhost", 1)?;
+            let tls = Tls::new(&plan, "localhost", 1, false)?;
             Ok::<_, String>(tls.config.crypto_provider().cipher_suites.iter().map(|suite| suite_name(*suite)).collect())
         };
         let wanted = ["TLS_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"];
@@ -170,7 +172,7 @@ mod tests {
     fn the_post_quantum_group_can_be_left_out() {
         let groups = |post_quantum| {
             let plan = plan::Tls { verify: false, post_quantum, ..plan::Tls::default() };
-            let tls = Tls::new(&plan, "localhost", 1).unwrap();
+            let tls = Tls::new(&plan, "localhost", 1, false).unwrap();
             tls.config.crypto_provider().kx_groups.iter().map(|group| group.name()).collect::<Vec<_>>()
         };
         assert_eq!(groups(true)[0], NamedGroup::X25519MLKEM768);

@@ -9,17 +9,19 @@ use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustls::client::ClientConnection;
-use rustls::{Error, HandshakeKind};
+use rustls::{ClientConfig, Error, HandshakeKind};
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::failure::{Broken, Failure};
 use crate::tls::Tls;
-use crate::tls::config::suite_name;
+use crate::tls::config::{HTTP2, suite_name};
 use crate::tls::handshake::{Agreed, Handshake};
 
 pub struct Session {
     tls: ClientConnection,
+    offered: Arc<ClientConfig>,
     /// When the first bytes went out.
     begun: Option<Instant>,
     /// Complete, and not yet asked for.
@@ -30,10 +32,17 @@ pub struct Session {
 }
 
 impl Session {
-    pub fn new(tls: &Tls) -> Result<Session, Broken> {
-        let made = ClientConnection::new(tls.config.clone(), tls.name.clone());
+    pub fn new(given: &Tls) -> Result<Session, Broken> {
+        let made = ClientConnection::new(Arc::clone(&given.config), given.name.clone());
         let tls = made.map_err(|_| Broken::Tls(Failure::Tls))?;
-        Ok(Session { tls, begun: None, handshake: None, is_over: false, reason: None })
+        Ok(Session {
+            tls,
+            offered: Arc::clone(&given.config),
+            begun: None,
+            handshake: None,
+            is_over: false,
+            reason: None,
+        })
     }
 
     /// The handshake has begun, and is not complete.
@@ -43,6 +52,17 @@ impl Session {
 
     pub fn is_open(&self) -> bool {
         !self.tls.is_handshaking()
+    }
+
+    /// The server selected the protocol that was offered by ALPN (RFC 7301). HTTP/1.1 needs no agreement.
+    pub fn has_agreed(&self) -> bool {
+        let has_http2 = self.offered.alpn_protocols.iter().any(|protocol| protocol == HTTP2);
+        !has_http2 || self.tls.alpn_protocol() == Some(HTTP2)
+    }
+
+    /// The protocol that the server selected by ALPN, if any.
+    pub fn protocol(&self) -> Option<String> {
+        self.tls.alpn_protocol().map(|name| String::from_utf8_lossy(name).into_owned())
     }
 
     /// There is something to be sent that the socket has not taken.

@@ -10,7 +10,7 @@ use crate::tls::{Session, Tls};
 /// Over a socket that blocks. `url`: how the server is called in the sentence.
 ///
 /// # Errors
-/// A sentence: the certificate is refused, the server refuses, or what it speaks is no TLS. A server that says nothing may
+/// A sentence: the certificate is refused, the server refuses or has no HTTP/2, or what it speaks is no TLS. A server that says nothing may
 /// be slow, so that the run shows it.
 pub fn try_out(tls: &Tls, socket: &OwnedFd, url: &str, patience: Duration) -> Result<(), String> {
     let end = Instant::now() + patience;
@@ -33,7 +33,11 @@ pub fn try_out(tls: &Tls, socket: &OwnedFd, url: &str, patience: Duration) -> Re
         }
     }
     session.leave(socket.as_fd());
-    Ok(())
+    if session.has_agreed() {
+        return Ok(());
+    }
+    let selected = session.protocol().map_or_else(|| "no protocol".into(), |name| format!("{name:?}"));
+    Err(format!("{url}: the server does not agree to HTTP/2: it selected {selected} by ALPN. {HTTP1}"))
 }
 
 fn sentence(failure: Failure, reason: String, url: &str) -> String {
@@ -48,6 +52,9 @@ fn sentence(failure: Failure, reason: String, url: &str) -> String {
             };
             format!("{url}: the certificate of the server is refused: {reason}. {CERTIFICATE}")
         }
+        Failure::Alert if reason.contains("NoApplicationProtocol") => {
+            format!("{url}: the server does not agree to HTTP/2: it refused the handshake with {reason}. {HTTP1}")
+        }
         Failure::Alert => format!("{url}: the server refused the handshake with {reason}. {ALERT}"),
         _ => format!("{url}: what the server answers is {reason}. {PLAIN}"),
     }
@@ -57,5 +64,6 @@ fn sentence(failure: Failure, reason: String, url: &str) -> String {
 const OTHER_KEY: [&str; 2] = ["BadSignature", "UnsupportedSignatureAlgorithmForPublicKey"];
 const CERTIFICATE: &str = "Name the file of its authority (--cacert FILE), or of itself; -k takes any certificate. --host NAME asks for another name";
 const ALERT: &str = "Versions are given by --tls-min and --tls-max, the certificate of a client by --cert and --key";
+const HTTP1: &str = "Enable HTTP/2 there, or omit --http2";
 const PLAIN: &str = "Does it speak plain HTTP there (http://)?";
 const ROOM: usize = 64 * 1024;
