@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from tricorn import __version__
 from tricorn.record import Record
-from tricorn_bench.load import LoadError, Plan, Stage, Target, Tls, WebSocket, access_log, durations, target
+from tricorn_bench.load import Http2, LoadError, Plan, Stage, Target, Tls, WebSocket, access_log, durations, target
 
 USAGE = "tricorn load [options...] URL [URL...]"
 DEFAULT_REQUESTS = 200
@@ -22,7 +22,7 @@ DEFAULT_CONNECTIONS = 50
 DEFAULT_SECONDS = 10.0
 """Default duration at a rate or with users, if neither a number of requests nor a duration is given."""
 OPEN_CONNECTIONS = 1000
-"""Most of them in the open model, unless there is a `-c`."""
+"""Most requests at a time in the open model, unless there is a `-c`: so many connections, or fewer with `--streams`."""
 MOST_SAMPLES = 1_000_000
 """Requests that `-o csv` has a line for, as hey."""
 _USER_AGENT = f"tricorn-load/{__version__}"
@@ -45,8 +45,6 @@ class Command(Record):
 def parse(words: Sequence[str]) -> Command:
     """Raises LoadError for what does not fit together, and as argparse does SystemExit for what is no flag."""
     given = parser().parse_intermixed_args(words)
-    if given.h2:
-        raise LoadError("-h2: HTTP/2 is not in this version; without the flag requests are HTTP/1.1.")
     if given.o not in (None, "csv"):
         raise LoadError(f"-o {given.o}: expected csv, the one format that there is; --json prints the result as JSON.")
     if given.o and (given.json or given.websocket):
@@ -66,6 +64,7 @@ def parse(words: Sequence[str]) -> Command:
         drain_seconds=given.drain,
         remote=given.remote,
         websocket=WebSocket(size=given.message_size, deflate=given.deflate) if given.websocket else None,
+        http2=_http2(given),
         tls=_tls(given, targets),
         samples=MOST_SAMPLES if given.o else 0,
         **_model(given, notes),
@@ -84,6 +83,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("url", nargs="+", metavar="URL", help="http[s]://HOST:PORT/PATH, HOST:PORT, unix:SOCKET[:PATH]")
     _hey_flags(parser.add_argument_group("as hey has them"))
     _model_flags(parser.add_argument_group("when requests are sent"))
+    _http2_flags(parser.add_argument_group("HTTP/2"))
     _tls_flags(parser.add_argument_group("TLS, for https:// and wss://"))
     _other_flags(parser.add_argument_group("besides"))
     return parser
@@ -92,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
 def _hey_flags(group: argparse._ArgumentGroup) -> None:
     add = functools.partial(_add, group)
     add("n", _count, None, f"requests ({DEFAULT_REQUESTS})")
-    add("c", _count, None, f"connections, each with one request at a time ({DEFAULT_CONNECTIONS})")
+    add("c", _count, None, f"connections, each with one request at a time or --streams ({DEFAULT_CONNECTIONS})")
     add("q", _rate, None, "rate limit per connection, requests per second")
     add("z", _of(durations.parse), None, "duration, such as 10s or 3m; replaces -n")
     add("m", str, "GET", "method (GET)")
@@ -114,7 +114,6 @@ def _hey_flags(group: argparse._ArgumentGroup) -> None:
         _switch(group, name, text)
     add("x", str, None, "proxy as HOST:PORT; redirects are not followed")
     add("o", str, None, "csv: one line per response instead of the report")
-    _switch(group, "h2", argparse.SUPPRESS)
 
 
 def _model_flags(group: argparse._ArgumentGroup) -> None:
@@ -129,6 +128,12 @@ def _model_flags(group: argparse._ArgumentGroup) -> None:
     add("users", _count, None, "number of users, each with a think time between requests")
     add("hatch-rate", _rate, None, "users started per second")
     add("think", _of(durations.parse_range), None, "think time of the users, such as 5s-15s")
+
+
+def _http2_flags(group: argparse._ArgumentGroup) -> None:
+    text = "use HTTP/2: by ALPN over https://, with prior knowledge over http://"
+    group.add_argument("--http2", "-http2", "-h2", "--h2", dest="http2", action="store_true", help=text)
+    _add(group, "streams", _count, None, "concurrent requests on each connection (1)")
 
 
 def _tls_flags(group: argparse._ArgumentGroup) -> None:
@@ -293,6 +298,26 @@ def _tls(given: argparse.Namespace, targets: Sequence[Target]) -> Tls:
     return tls
 
 
+def _http2(given: argparse.Namespace) -> Http2 | None:
+    if not given.http2:
+        if given.streams:
+            raise LoadError("--streams: only HTTP/2 has several requests on a connection; add --http2.")
+        return None
+    for name, reason in (
+        ("x", "a proxy is asked over HTTP/1.1"),
+        ("websocket", "WebSockets over HTTP/2 are not in this version"),
+    ):
+        if getattr(given, name):
+            raise LoadError(f"--http2 and {'-' if len(name) == 1 else '--'}{name}: {reason}; leave one of them out.")
+    for name, reason in (
+        ("users", "each user has a connection with one request at a time"),
+        ("disable_keepalive", "a connection for each request has one stream"),
+    ):
+        if getattr(given, name) and given.streams:
+            raise LoadError(f"--streams and --{name.replace('_', '-')}: {reason}; leave one of them out.")
+    return Http2(given.streams or 1)
+
+
 def _headers(given: argparse.Namespace) -> tuple[tuple[str, str], ...]:
     """Returns the given headers, then defaults for those not given."""
     headers: list[tuple[str, str]] = list(given.H)
@@ -340,7 +365,8 @@ def _model(given: argparse.Namespace, notes: list[str]) -> dict[str, Any]:
         raise LoadError("--poisson is about the gaps of --rate or --ramp.")
     if is_open and (given.think or given.hatch_rate):
         raise LoadError("--think and --hatch-rate are about clients: they go with --users.")
-    connections = given.users or given.c or (OPEN_CONNECTIONS if is_open else DEFAULT_CONNECTIONS)
+    most = max(1, OPEN_CONNECTIONS // (given.streams or 1)) if is_open else DEFAULT_CONNECTIONS
+    connections = given.users or given.c or most
     model: dict[str, Any] = {"connections": connections, **_bounds(given)}
     if given.replay:
         log = _log(given.replay, given.replay_speed)

@@ -35,6 +35,13 @@ class WebSocket(Record):
     deflate: bool = False
 
 
+class Http2(Record):
+    """Requests over HTTP/2: agreed by ALPN for https:// targets, with prior knowledge for others."""
+
+    streams: int = 1
+    """Most requests at a time on each connection; a server may allow fewer."""
+
+
 class Tls(Record):
     """TLS options for https:// and wss:// targets; files are in PEM."""
 
@@ -75,7 +82,7 @@ class Plan(Record):
     The model is *closed* unless there is a `rate`, a `ramp` or a `replay`: each of `connections` clients sends its next
     request when the last one was answered, after a time to `think` if there is one. In the *open* model requests are
     sent when they are due, over as many connections as are needed, up to `connections`; latency counts from when they
-    were due.
+    were due. Over HTTP/2 there are as many clients on each connection as it has streams.
     """
 
     targets: tuple[Target, ...]
@@ -105,7 +112,7 @@ class Plan(Record):
     think: tuple[float, float] | None = None
     """Seconds between an answer and the client's next request: at least, at most."""
     pace: float | None = None
-    """Most requests per second of each client."""
+    """Most requests per second of each connection."""
 
     keep_alive: bool = True
     follow_redirects: bool = False
@@ -115,6 +122,8 @@ class Plan(Record):
     cpus: tuple[int, ...] = ()
     """The processors that the threads are pinned to, in turn."""
     websocket: WebSocket | None = None
+    http2: Http2 | None = None
+    """HTTP/2 instead of HTTP/1.1."""
     tls: Tls = Tls()
     warmup_seconds: float = 0.0
     """Seconds of load before the counting begins."""
@@ -153,6 +162,7 @@ class Plan(Record):
             "tls": self.tls.as_json(),
             "threads": {"count": self.threads, "cpus": self.cpus},
             "websocket": vars(self.websocket) if self.websocket else None,
+            "http2": vars(self.http2) if self.http2 else None,
             "samples": self.samples,
         }
 

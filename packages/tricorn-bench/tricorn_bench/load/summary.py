@@ -16,6 +16,8 @@ _ERRORS = {
     "timeout": "no complete response in time",
     "closed": "the server closed the connection before the response was complete",
     "malformed": "not an HTTP response",
+    "reset": "the server reset the stream of the request",
+    "refused": "the server refused the stream of the request twice",
     "redirects": "stopped after 10 redirects",
     "ports": "no local port available: wait a minute, or use keep-alive",
     "echo": "the WebSocket failed, or echoed another message",
@@ -23,6 +25,7 @@ _ERRORS = {
     "alert": "the server sent a TLS alert",
     "handshake": "the TLS handshake timed out",
     "tls": "not TLS",
+    "alpn": "the server did not agree to HTTP/2",
 }
 
 

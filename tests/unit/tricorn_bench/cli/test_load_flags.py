@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tricorn import __version__
 from tricorn_bench.cli import load_flags
-from tricorn_bench.load import LoadError, Plan, Stage, Target, Tls
+from tricorn_bench.load import Http2, LoadError, Plan, Stage, Target, Tls
 
 URL = "http://127.0.0.1:8000/"
 
@@ -123,6 +123,18 @@ def test_tls_and_whose_certificate_is_asked_for() -> None:
     assert name("http://127.0.0.1:8000/") is None
 
 
+@pytest.mark.parametrize("flag", ["--http2", "-http2", "-h2"])
+def test_http2_has_streams(flag: str) -> None:
+    assert plan().as_json()["http2"] is None
+    made = plan(flag)
+    assert (made.as_json()["http2"], made.connections) == ({"streams": 1}, 50)
+    made = plan(flag, "--streams", "20")
+    assert (made.http2, made.connections) == (Http2(20), 50)
+    made = plan(flag, "--streams", "20", "--rate", "5")
+    assert made.connections == 50, "1000 requests at a time"
+    assert plan(flag, "--rate", "5").connections == 1000
+
+
 def test_a_proxy_is_asked_for_whole_urls() -> None:
     made = plan("-x", "127.0.0.1:3128")
     (target,) = made.as_json()["targets"]
@@ -145,7 +157,11 @@ def test_a_proxy_is_asked_for_whole_urls() -> None:
         ("-a user", "expected USER:PASSWORD"),
         ("-D /no/such/file", "-D /no/such/file: No such file or directory."),
         ("--replay /no/such/file", "--replay /no/such/file: No such file or directory."),
-        ("-h2", "-h2: HTTP/2 is not in this version"),
+        ("--streams 5", "--streams: only HTTP/2 has several requests on a connection"),
+        ("--http2 -x 127.0.0.1:80", "--http2 and -x: a proxy is asked over HTTP/1.1"),
+        ("--http2 --websocket", "--http2 and --websocket: WebSockets over HTTP/2 are not in this version"),
+        ("--http2 --streams 5 --users 3", "--streams and --users: each user has a connection"),
+        ("--http2 --streams 5 -disable-keepalive", "--streams and --disable-keepalive"),
         ("-x 127.0.0.1:80 --unix /run/s", "-x and --unix"),
         ("-x 127.0.0.1:80 --websocket", "-x and --websocket"),
         ("-x 127.0.0.1:port", "is not a URL that can be loaded"),
