@@ -248,3 +248,17 @@ def test_servers_over_tls(site: Path) -> None:
     assert status == 0, err
     load = {**result.read(site / "full/result.json")["cells"][0]["rounds"][0]["load"]}
     assert load["tls"]["resumed"]["count"] == 0 < load["tls"]["full"]["count"]
+
+
+def test_servers_over_http2(site: Path) -> None:
+    """A server whose command can serve it does, and another one is left out with the reason."""
+    words = ("works:app", "hypercorn", "waitress", "--rounds", "1", *QUICK, "--http2", "--streams", "4")
+    status, _, err = ended(started(site, *words, "-o", "http2"))
+    assert status == 0, err
+    found = result.read(site / "http2/result.json")
+    (cell,) = found["cells"]
+    load = cell["rounds"][0]["load"]
+    assert load["statuses"] == {"200": load["answered"]}
+    assert "over HTTP/2; 8 connections with 4 streams each" in found["load"]
+    (absent,) = [one["absent"] for one in found["configurations"] if one["absent"]]
+    assert "its command has no HTTP/2" in absent or "is not installed" in absent

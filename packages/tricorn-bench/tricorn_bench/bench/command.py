@@ -31,7 +31,7 @@ from tricorn_bench.bench.result import Configured, Result
 from tricorn_bench.bench.servers import certificate
 from tricorn_bench.bench.swarm import Swarm
 from tricorn_bench.bench.trial import Request, Stage, Trial
-from tricorn_bench.load import progress
+from tricorn_bench.load import Http2, progress
 
 
 class Status(IntEnum):
@@ -109,7 +109,7 @@ def _measured(arguments: argparse.Namespace, words: Sequence[str], generate: Gen
         interface = probe.interface_of(arguments.application, python)
         around = time.monotonic() - importing + SERVING + arguments.warmup
         asked = replace(asked, interface=interface, limit=database.limit if database else None)
-        versions, trials = _trials(asked, preset, arguments.against, python, secure=arguments.tls)
+        versions, trials = _trials(asked, preset, arguments, python)
         most = max(stage.most_connections for trial in trials for stage in trial.stages)
         machine.demand_descriptors(most, limit)
         os.sched_setaffinity(0, cores.load)
@@ -165,9 +165,25 @@ def _preset(arguments: argparse.Namespace) -> Preset:
     if not arguments.tls and (arguments.full_handshakes or arguments.tls_key != "ecdsa"):
         named = "--full-handshakes" if arguments.full_handshakes else "--tls-key"
         raise BenchError(f"{named} requires --tls.")
+    _check_http2(arguments, preset)
     if arguments.levels and not preset.at_levels:
         raise BenchError("--levels belongs to the presets workers, users, connections and tails.")
     return preset
+
+
+def _check_http2(arguments: argparse.Namespace, preset: Preset) -> None:
+    """Raises BenchError."""
+    if not arguments.http2:
+        if arguments.streams:
+            raise BenchError("--streams requires --http2.")
+        return
+    if arguments.websocket:
+        raise BenchError("--http2 and --websocket: WebSockets over HTTP/2 are not in this version.")
+    if arguments.locustfile is not None:
+        raise BenchError("--http2 and --locustfile: locust's users speak HTTP/1.1.")
+    if (arguments.close or preset.name in ("users", "tails")) and arguments.streams:
+        what = "--close" if arguments.close else f"the preset {preset.name}"
+        raise BenchError(f"--streams and {what}: connections have one request at a time there.")
 
 
 def _asked(arguments: argparse.Namespace) -> Asked:
@@ -177,14 +193,14 @@ def _asked(arguments: argparse.Namespace) -> Asked:
 
 
 def _trials(
-    asked: Asked, preset: Preset, others: Sequence[str], python: str, *, secure: bool
+    asked: Asked, preset: Preset, arguments: argparse.Namespace, python: str
 ) -> tuple[dict[str, str | None], list[Trial]]:
     """The versions of servers, and what is to be measured; what is not installed has its reason."""
-    configurations = against(asked.configurations or preset.defaults(asked), others)
+    configurations = against(asked.configurations or preset.defaults(asked), arguments.against)
     trials = preset.trials(asked, configurations)
     versions = {name: servers.version(servers.SERVERS[name], python) for name in _servers(trials)}
     return versions, [
-        replace(trial, configuration=_possible(trial.configuration, asked.interface, versions, secure=secure))
+        replace(trial, configuration=_possible(trial.configuration, asked.interface, versions, arguments))
         for trial in trials
     ]
 
@@ -194,7 +210,7 @@ def _servers(trials: Sequence[Trial]) -> list[str]:
 
 
 def _possible(
-    one: Configuration, interface: str | None, versions: dict[str, str | None], *, secure: bool
+    one: Configuration, interface: str | None, versions: dict[str, str | None], arguments: argparse.Namespace
 ) -> Configuration:
     if one.why_not:
         return one
@@ -202,8 +218,10 @@ def _possible(
         return replace(one, why_not=f"{one.kind.package} is not installed: pip install {one.kind.package}")
     if interface and interface not in one.kind.interfaces:
         return replace(one, why_not=f"it serves no {interface} applications")
-    if secure and not one.kind.has_tls:
+    if arguments.tls and not one.kind.has_tls:
         return replace(one, why_not="its command has no TLS")
+    if arguments.http2 and not one.kind.has_http2:
+        return replace(one, why_not="its command has no HTTP/2")
     return one
 
 
@@ -252,7 +270,8 @@ def _stage(arguments: argparse.Namespace) -> Stage:
 def _request(arguments: argparse.Namespace) -> Request:
     made = session.request(arguments)
     messages = {"message": arguments.websocket, "deflate": arguments.deflate}
-    return replace(made, **messages, resume=not arguments.full_handshakes)
+    http2 = Http2(arguments.streams or 1) if arguments.http2 else None
+    return replace(made, **messages, resume=not arguments.full_handshakes, http2=http2)
 
 
 def _announcement(arguments: argparse.Namespace, trials: Sequence[Trial], around: float) -> str:
@@ -359,9 +378,11 @@ def _load_sentence(arguments: argparse.Namespace, preset: Preset, request: Reque
         case _ if arguments.rate:
             how = f"{arguments.rate:g} requests/s in Poisson arrivals, {arguments.seconds:g} s"
         case _:
-            how = f"{arguments.connections} connections, {arguments.seconds:g} s"
+            streams = f" with {arguments.streams} streams each" if arguments.streams else ""
+            how = f"{arguments.connections} connections{streams}, {arguments.seconds:g} s"
     kept = "kept alive" if request.keep_alive else "a connection for each request"
-    return f"{what}{_tls_sentence(arguments)}; {how}, {kept}; {_turns(arguments)}."
+    version = " over HTTP/2" if request.http2 else ""
+    return f"{what}{version}{_tls_sentence(arguments)}; {how}, {kept}; {_turns(arguments)}."
 
 
 def _tls_sentence(arguments: argparse.Namespace) -> str:

@@ -116,8 +116,10 @@ class Configuration(Record):
         admin_port: int | None = None,
         host: str = "127.0.0.1",
         certificate: Certificate | None = None,
+        http2: bool = False,
     ) -> list[str]:
-        return self.kind.command(Order(python, application, port, self.words, interface, admin_port, host, certificate))
+        order = Order(python, application, port, self.words, interface, admin_port, host, certificate, http2)
+        return self.kind.command(order)
 
 
 def against(configurations: Sequence[Configuration], servers: Sequence[str]) -> list[Configuration]:

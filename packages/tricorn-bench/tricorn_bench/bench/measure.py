@@ -229,7 +229,14 @@ class _Start(Record):
     def command(self) -> list[str]:
         bench, ports = self.bench, self.ports
         return self.trial.configuration.command(
-            bench.python, bench.application, ports.served, bench.interface, ports.admin, bench.host, bench.certificate
+            bench.python,
+            bench.application,
+            ports.served,
+            bench.interface,
+            ports.admin,
+            bench.host,
+            bench.certificate,
+            bench.request.http2 is not None,
         )
 
     def server(self) -> Server:
@@ -315,7 +322,8 @@ def _plan(bench: Bench, stage: Stage, port: int, capacity: float | None) -> Plan
         body=request.body,
         keep_alive=request.keep_alive,
         timeout=request.timeout,
-        connections=stage.most_connections,
+        connections=stage.connections_of(request.http2.streams if request.http2 else 1),
+        http2=request.http2,
         seconds=stage.duration,
         rate=rate,
         poisson=rate is not None,
@@ -366,7 +374,8 @@ def _one_round(start: _Start, stage: Stage, server: Server) -> Round:
 
 def window(load: Load, plan: Plan) -> Window:
     """Returns the answers of a closed load before its end; later ones belong to the requests that were under way."""
-    late = plan.connections - load.get("unanswered", 0)
+    clients = plan.connections * (plan.http2.streams if plan.http2 else 1)
+    late = clients - load.get("unanswered", 0)
     return {"seconds": plan.seconds or load["seconds"], "answered": max(0, load["answered"] - late)}
 
 

@@ -50,6 +50,7 @@ def parser() -> argparse.ArgumentParser:
     )
     request.add_argument("--deflate", action="store_true", help="permessage-deflate for --websocket")
     _add_load(made.add_argument_group("load"))
+    _add_http2(made.add_argument_group("HTTP/2"))
     _add_tls(made.add_argument_group("TLS"))
     _add_locust(made.add_argument_group("load from locust (tricorn[locust])"))
     report = made.add_argument_group("report")
@@ -84,7 +85,7 @@ def add_request(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_load(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("-c", "--connections", type=count, default=64, help="concurrent requests (default: 64)")
+    group.add_argument("-c", "--connections", type=count, default=64, help="connections (default: 64)")
     group.add_argument("--rate", type=positive, help="requests per second (open loop)")
     group.add_argument("--seconds", "--duration", type=positive, help="seconds of load per round (default: 3)")
     group.add_argument(
@@ -120,6 +121,11 @@ def _add_load(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--db", metavar="DSN", help="a PostgreSQL database whose connections are counted (requires psycopg)"
     )
+
+
+def _add_http2(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--http2", action="store_true", help="use HTTP/2, without --tls with prior knowledge")
+    group.add_argument("--streams", type=count, metavar="N", help="concurrent requests on each connection (default: 1)")
 
 
 def _add_tls(group: argparse._ArgumentGroup) -> None:

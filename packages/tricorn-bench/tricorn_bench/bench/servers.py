@@ -48,6 +48,8 @@ class Order(Record):
     host: str = "127.0.0.1"
     certificate: Certificate | None = None
     """There is TLS, with this one."""
+    http2: bool = False
+    """Requests come over HTTP/2: agreed by ALPN with TLS, with prior knowledge without."""
 
     @property
     def address(self) -> str:
@@ -72,12 +74,17 @@ class Kind(Record):
     """Whether the application has to be named `module:attribute`."""
     has_tls: bool = False
     """Whether its command can be told a certificate."""
+    has_http2: bool = False
+    """Whether its command can serve HTTP/2, with TLS and without."""
 
 
 def _gunicorns(module: str) -> Callable[[Order], list[str]]:
     def command(order: Order) -> list[str]:
         tls = order.tls("--certfile", "--keyfile")
-        return [order.python, "-m", module, "-b", order.address, *tls, *order.words, order.application]
+        http2: tuple[str, ...] = ("--http-protocols", "h2,h1") if order.http2 else ()
+        if http2 and order.certificate is None:
+            http2 += ("--http2-cleartext", "prior-knowledge")
+        return [order.python, "-m", module, "-b", order.address, *tls, *http2, *order.words, order.application]
 
     return command
 
@@ -169,6 +176,7 @@ KINDS = (
         workers_flag=("-w", "--workers"),
         classes=("sync", "gthread", "gevent", "eventlet", "asgi", "tornado", "aiohttp"),
         has_tls=True,
+        has_http2=True,
     ),
     Kind(
         "gunicorn",
@@ -178,6 +186,7 @@ KINDS = (
         workers_flag=("-w", "--workers"),
         classes=GUNICORNS_CLASSES,
         has_tls=True,
+        has_http2=True,
     ),
     Kind(
         "granian",
@@ -187,6 +196,7 @@ KINDS = (
         workers_flag=("--workers",),
         needs_attribute=True,
         has_tls=True,
+        has_http2=True,
     ),
     Kind(
         "uvicorn",
@@ -199,7 +209,15 @@ KINDS = (
         needs_attribute=True,
         has_tls=True,
     ),
-    Kind("hypercorn", "hypercorn", _hypercorn, interfaces=(WSGI, ASGI), workers_flag=("--workers", "-w"), has_tls=True),
+    Kind(
+        "hypercorn",
+        "hypercorn",
+        _hypercorn,
+        interfaces=(WSGI, ASGI),
+        workers_flag=("--workers", "-w"),
+        has_tls=True,
+        has_http2=True,
+    ),
     Kind("waitress", "waitress", _waitress, needs_attribute=True),
     Kind("uwsgi", "uwsgi", _uwsgi, workers_flag=("--processes", "-p"), has_tls=True),
     Kind("flask-dev", "flask", _flask_dev, has_tls=True),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from tricorn.record import Record
 from tricorn_bench.bench.configuration import Configuration
+from tricorn_bench.load import Http2
 
 ROOM = 1_000
-"""Connections of an open model."""
+"""Requests at a time in an open model."""
 
 
 class Request(Record):
@@ -23,6 +24,8 @@ class Request(Record):
     deflate: bool = False
     resume: bool = True
     """Over TLS: a connection anew resumes."""
+    http2: Http2 | None = None
+    """Requests are sent over HTTP/2."""
 
 
 class Stage(Record):
@@ -45,11 +48,18 @@ class Stage(Record):
 
     @property
     def most_connections(self) -> int:
-        """Most connections; in an open model enough that no request waits for another in the generator."""
+        """Most connections."""
+        return self.connections_of(1)
+
+    def connections_of(self, streams: int) -> int:
+        """Connections with so many requests at a time.
+
+        In an open model they are enough that no request waits for another in the generator.
+        """
         if self.users:
             return self.users
         is_open = self.rate is not None or self.share is not None
-        return max(self.connections, ROOM) if is_open else self.connections
+        return max(self.connections, ROOM // streams) if is_open else self.connections
 
     @property
     def duration(self) -> float:

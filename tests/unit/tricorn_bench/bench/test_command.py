@@ -107,6 +107,33 @@ def test_flags_of_tls_without_tls_are_refused(capsys: pytest.CaptureFixture[str]
         assert f"{word.partition('=')[0]} requires --tls." in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--streams", "5"], "--streams requires --http2."),
+        (["--http2", "--websocket", "5"], "--http2 and --websocket: "),
+        (["--http2", "--locustfile", "x.py"], "--http2 and --locustfile: "),
+        (["--http2", "--streams", "5", "--close"], "--streams and --close: "),
+        (["--http2", "--streams", "5", "--preset", "tails"], "--streams and the preset tails: "),
+    ],
+)
+def test_flags_that_http2_does_not_go_with_are_refused(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.main(["no_such:app", *words]) == 1
+    assert told in capsys.readouterr().err
+
+
+def test_a_server_without_http2_is_left_out_with_the_reason() -> None:
+    arguments = parser().parse_args(["shop:app", "--seconds", "3", "--http2", "--streams", "8"])
+    versions: dict[str, str | None] = {"waitress": "3.0"}
+    one = command._possible(Configuration.parse("waitress"), "WSGI", versions, arguments)
+    assert one.why_not == "its command has no HTTP/2"
+    assert command._possible(Configuration.parse("sync"), "WSGI", versions, arguments).why_not is None
+    sentence = command._load_sentence(arguments, command.PLAIN, command._request(arguments))
+    assert sentence.startswith("GET / over HTTP/2; 64 connections with 8 streams each, ")
+
+
 def test_a_database_that_is_down_is_told() -> None:
     with pytest.raises(BenchError, match=r"Could not connect to the database of --db: .*refused"):
         database.Watch("host=127.0.0.1 port=1 connect_timeout=2")

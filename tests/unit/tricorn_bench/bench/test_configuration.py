@@ -118,3 +118,16 @@ def test_equal_servers_are_the_same_when_normalized(one: str, other: str) -> Non
 )
 def test_different_servers_differ_when_normalized(one: str, other: str) -> None:
     assert Configuration.parse(one).normalized != Configuration.parse(other).normalized
+
+
+def test_servers_that_have_http2_are_told_to_speak_it() -> None:
+    def told(name: str, *, certificate: Certificate | None = None) -> str:
+        order = Order("python", "shop:app", 8443, (), "WSGI", certificate=certificate, http2=True)
+        return " ".join(SERVERS[name].command(order))
+
+    assert {name for name, kind in SERVERS.items() if kind.has_http2} == {"tricorn", "gunicorn", "granian", "hypercorn"}
+    for name in ("tricorn", "gunicorn"):
+        assert "--http-protocols h2,h1 --http2-cleartext prior-knowledge" in told(name)
+        over_tls = told(name, certificate=Certificate("/c.pem", "/k.pem"))
+        assert "--http-protocols h2,h1" in over_tls
+        assert "--http2-cleartext" not in over_tls

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tricorn_bench.bench.configuration import Configuration
 from tricorn_bench.bench.measure import Measured, _Found, _Progress, window
 from tricorn_bench.bench.trial import Stage, Trial
-from tricorn_bench.load import Plan, Target
+from tricorn_bench.load import Http2, Plan, Target
 
 from tests.unit.tricorn_bench.bench.made import a_round
 
@@ -66,3 +66,11 @@ def test_the_window_of_a_closed_load_ends_before_the_last_answers() -> None:
     load["unanswered"] = 4
     plan = Plan(targets=(Target("http://127.0.0.1/"),), connections=64, seconds=1.0)
     assert window(load, plan) == {"seconds": 1.0, "answered": 600}
+    streams = Plan(targets=plan.targets, connections=16, seconds=1.0, http2=Http2(streams=4))
+    assert window(load, streams) == window(load, plan)
+
+
+def test_an_open_load_over_http2_has_as_many_requests_at_a_time_as_one_without() -> None:
+    stage = Stage(rate=500.0, connections=8)
+    assert [stage.connections_of(streams) for streams in (1, 10, 1000)] == [1000, 100, 8]
+    assert Stage(connections=8).connections_of(10) == 8
