@@ -204,6 +204,11 @@ impl Pool {
         request
     }
 
+    /// One whose input holds what is there, and is not read to.
+    pub fn take_bare(&mut self) -> Box<Request> {
+        self.free.pop().unwrap_or_default()
+    }
+
     #[inline]
     pub fn give(&mut self, mut request: Box<Request>) {
         if self.free.len() < POOLED && request.input.capacity() <= KEEP && request.out.capacity() <= KEEP {

@@ -5,6 +5,7 @@
 mod client;
 mod ear;
 pub mod group;
+pub mod http2;
 pub mod hub;
 pub mod tls;
 
@@ -67,7 +68,7 @@ pub const DEADLINE: Duration = Duration::from_secs(60);
 /// An hour: a limit that the test does not mean to reach.
 pub const NEVER: u64 = 3600 * SECOND;
 
-/// Words of the scoreboard, version 7, as a reader in another process knows them.
+/// Words of the scoreboard, version 9, as a reader in another process knows them.
 #[derive(Debug, Clone, Copy)]
 pub enum Word {
     State = 3,
@@ -120,6 +121,8 @@ pub enum Word {
     TlsFailed = 450,
     TlsHandshakes = 462,
     TlsBytes = 463,
+    Http2Resets = 466,
+    Http2Violations = 467,
 }
 
 /// What became of a call that was to be cancelled: it was told to end; had ended; was over, or told before.

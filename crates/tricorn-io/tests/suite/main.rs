@@ -13,6 +13,7 @@ mod channel;
 mod hand_over;
 mod hand_over_cargo;
 mod held;
+mod http2;
 mod hub;
 mod leaving;
 mod limits;

@@ -19,6 +19,11 @@ impl Buffers {
         self.pool.take()
     }
 
+    /// One that is not read to.
+    pub fn take_bare(&mut self) -> Box<Request> {
+        self.pool.take_bare()
+    }
+
     /// Gives back what a request had of memory, but for its body (`bodies.rs`).
     #[inline]
     pub fn give(&mut self, mut request: Box<Request>) {

@@ -168,7 +168,7 @@ impl Connections {
         refusal: Option<Box<Refusal>>,
     ) {
         let Some(parent) = self.conns.get_mut(token) else { return };
-        let mut request = self.buffers.take();
+        let mut request = self.buffers.take_bare();
         take_head(&mut request, head, now);
         request.note_announced(parent.announced.as_ref());
         parent.stage.is_misplaced(&mut request);
