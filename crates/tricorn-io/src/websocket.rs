@@ -352,13 +352,13 @@ fn step_input<'a>(io: &'a mut WebSocketIo<'_>, now: u64, is_behind: bool) -> Ste
 }
 
 impl Exchange {
-    /// Sends the head of the reply, a 101: from now on the connection speaks something else, for as long as it likes.
+    /// Sends the head of the reply, a 101 or what HTTP/2 has for it: from now on the connection speaks something else, for as long as it likes.
     fn switch(&mut self, inputs: &HeadInputs<'_>) -> Sent {
-        self.lane.switch();
         let request = &mut *self.request;
         request.out.clear();
         encoding::head(&mut request.reply, &mut request.out, inputs);
         let sent = self.send_out();
+        self.lane.switch();
         self.request.out = Vec::new();
         self.request.trim();
         sent

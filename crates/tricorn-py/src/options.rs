@@ -297,6 +297,7 @@ fn http2(options: &Options<'_, '_>) -> PyResult<Option<Box<Http2>>> {
         },
         initial_window,
         max_window,
+        connect_protocol: options.optional("websockets_over_http2")?,
         // One request alone may use its whole window.
         connection_window: defaults.connection_window.max(initial_window).max(max_window),
         resets: rate(options.get("http2_reset_limit")?),

@@ -16,6 +16,7 @@ class AsgiWorker(LoopWorker):
     """Each request is a task of its own."""
 
     alias = "asgi"
+    websockets_over_http2 = True
 
     _lifespan: Lifespan
 

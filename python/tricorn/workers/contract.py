@@ -42,6 +42,8 @@ class Contract:
     """Whether the application gets a WSGI environ, in which `X_User` and `X-User` have the same key."""
     yields: bool = False
     """Whether other calls run on the same thread while a call waits for its client."""
+    websockets_over_http2: ClassVar[bool] = False
+    """Whether clients may ask for a WebSocket on a stream of HTTP/2 (RFC 8441)."""
     brings: ClassVar[tuple[str, ...]] = ()
     """Packages that exist only in workers of this class."""
 

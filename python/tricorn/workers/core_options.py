@@ -28,6 +28,7 @@ def core_options(config: Config, worker: Contract | type[Contract], *, siblings:
         "threads": worker.at_once(config),
         "hub": worker.hub,
         "streaming": worker.streaming or not config.request_buffering,
+        "websockets_over_http2": worker.websockets_over_http2,
         "siblings": siblings,
         "closes_idle": config.reload,
         "header_map": header_map(config, worker),

@@ -2,7 +2,7 @@
 //!
 //! Rule: no other file of the crate knows an encoder.
 use tricorn_proto::message::Version;
-use tricorn_proto::response::{End, Fault, HeadInputs, Reply};
+use tricorn_proto::response::{End, Fault, HeadInputs, Portion, Reply};
 use tricorn_proto::{http1, http2};
 
 /// The interim response to a client that waits with its body.
@@ -47,6 +47,21 @@ pub fn end(reply: &mut Reply, out: &mut Vec<u8>) -> End {
         Version::Http2 => {}
     }
     ending.end
+}
+
+/// Puts before bytes of another protocol, so many in all, what a stream of HTTP/2 has before content.
+#[cold]
+pub fn enclose(out: &mut Vec<u8>, length: usize) {
+    let mut mark = Vec::new();
+    http2::encode::before(&mut mark, Portion { length: length as u64, delimited: false });
+    out.splice(..0, mark);
+}
+
+/// The end of what is sent on a stream of HTTP/2.
+pub fn end_of_stream() -> Vec<u8> {
+    let mut end = Vec::new();
+    http2::encode::end(&mut end, None);
+    end
 }
 
 /// Appends an interim response, where the reply has a place for it.

@@ -7,6 +7,7 @@
 //! After a loss (`link.rs`) everything is dropped. Whatever needs a descriptor (a poller, a thread that waits, an application that takes
 //! the connection) asks [`Lane::descriptor`].
 use super::counted::Counted;
+use super::encoding;
 use super::id::RequestId;
 use super::link::{Link, Loss};
 use super::lost::{Lease, Lost};
@@ -230,7 +231,16 @@ impl Lane {
         after: &[u8],
         keep: impl FnOnce() -> SharedBytes,
     ) -> Sent {
+        if self.is_tunnel() {
+            encoding::enclose(out, out.len() + piece.len() + after.len());
+        }
         self.give(Piece::Bytes { head: out, body: piece, tail: after, keep }, When::Now)
+    }
+
+    /// Another protocol is spoken, on a stream of HTTP/2: its bytes are content.
+    #[inline]
+    fn is_tunnel(&self) -> bool {
+        self.has_switched() && self.stream().channel().is_some()
     }
 
     /// Sends a piece of which more are to come. One that comes right after another is gathered with it.
@@ -307,6 +317,11 @@ impl Lane {
 
     /// Leaves bytes to be sent with the next ones, or by [`Lane::flush`].
     pub(crate) fn queue(&mut self, bytes: &[u8]) {
+        if self.is_tunnel() {
+            let mut mark = Vec::new();
+            encoding::enclose(&mut mark, bytes.len());
+            self.output.queue(&mark);
+        }
         self.output.queue(bytes);
         self.wait = Wait::Something;
     }

@@ -24,8 +24,6 @@ pub struct Request {
     pub head: RequestHead,
     /// The bytes that the head's spans point into.
     pub bytes: Vec<u8>,
-    /// The `:protocol` of an extended CONNECT (RFC 8441); empty: none.
-    pub protocol: Span,
     /// Value of the Priority field.
     pub(super) priority: Option<Priority>,
     /// The cookies, joined.
@@ -38,7 +36,7 @@ impl Request {
         self.head.clear();
         self.bytes.clear();
         self.cookies.clear();
-        (self.protocol, self.priority) = (Span::default(), None);
+        self.priority = None;
     }
 }
 
@@ -276,7 +274,7 @@ impl<'a> HeadReader<'a> {
         head.protocol = span(parsed.protocol);
         if let Some(protocol) = protocol {
             (head.kind, head.method) = (Method::Connect, method);
-            self.request.protocol = protocol;
+            head.tunnel = protocol;
         }
         match authority {
             Some(authority) => self.host(authority),

@@ -92,6 +92,8 @@ pub struct RequestHead {
     pub query: Span,
     /// The version as the client wrote it, e.g. `HTTP/1.1`.
     pub protocol: Span,
+    /// The protocol that an extended CONNECT asks for (RFC 8441); empty: it is none.
+    pub tunnel: Span,
     pub version: Version,
     /// The fields the application may see, in order (after `header_map` and `forwarder_headers`).
     pub fields: Vec<Field>,

@@ -1,7 +1,9 @@
 //! The opening handshake: RFC 6455 section 4.2, and the negotiation of RFC 7692 section 7.1.
 #![allow(clippy::unwrap_used)] // A test may panic.
+use crate::h2::{Event, Server, headers};
 use crate::response;
 use tricorn_proto::http1::{HeadPolicy, Receiver};
+use tricorn_proto::http2::Settings;
 use tricorn_proto::message::{Method, RequestHead, Version};
 use tricorn_proto::response::{HeadInputs, Reply};
 use tricorn_proto::websocket::deflate::{Agreed, Offer, Policy};
@@ -34,7 +36,7 @@ fn the_example_of_section_1_2_is_accepted() {
     assert_eq!(asked.wanted.offers, []);
     let mut reply = Reply::default();
     reply.begin(Method::Get, Version::Http11, true);
-    let facts = Answer { key: &asked.key, protocol: Some("chat"), deflate: None };
+    let facts = Answer { key: asked.key.as_ref(), protocol: Some("chat"), deflate: None };
     answer(&mut reply, &facts, [(&b"X-Mine"[..], &b"yes"[..]), (b"Content-Length", b"5"), (b"upgrade", b"h2c")])
         .unwrap();
     let mut out = Vec::new();
@@ -63,12 +65,12 @@ fn the_applications_fields_are_checked() {
     ] {
         let mut reply = Reply::default();
         reply.begin(Method::Get, Version::Http11, true);
-        let facts = Answer { key: &asked.key, protocol: None, deflate: None };
+        let facts = Answer { key: asked.key.as_ref(), protocol: None, deflate: None };
         assert!(answer(&mut reply, &facts, [(name.as_bytes(), value.as_bytes())]).is_err(), "{name}");
     }
     let mut reply = Reply::default();
     reply.begin(Method::Get, Version::Http11, true);
-    let facts = Answer { key: &asked.key, protocol: Some("a\r\nEvil: b"), deflate: None };
+    let facts = Answer { key: asked.key.as_ref(), protocol: Some("a\r\nEvil: b"), deflate: None };
     assert!(answer(&mut reply, &facts, []).is_err());
 }
 
@@ -228,4 +230,29 @@ fn the_servers_own_policy() {
     let nonsense = Policy { server_max_window_bits: 0, client_max_window_bits: 99, level: 77, ..Policy::default() };
     let agreed = agreed(&nonsense, offer).unwrap();
     assert_eq!((agreed.server_bits, agreed.client_bits, agreed.level), (9, 15, 9));
+}
+
+#[test]
+fn an_extended_connect_has_no_key_and_is_answered_200() {
+    let settings = Settings { connect_protocol: true, ..Settings::default() };
+    let mut server = Server::with(settings);
+    let fields = [
+        (":method", "CONNECT"),
+        (":protocol", "websocket"),
+        (":scheme", "https"),
+        (":path", "/chat"),
+        (":authority", "a"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-protocol", "chat"),
+    ];
+    assert!(matches!(&server.receive(&headers(1, &fields, false))[..], [Event::Request { stream: 1, .. }]));
+    let (head, bytes) = (&server.request.head, &server.request.bytes);
+    let asked = read(head, bytes).expect("a good handshake").expect("a handshake");
+    assert_eq!((asked.key.as_ref(), &asked.wanted.protocols[..]), (None, &["chat".to_string()][..]));
+    let mut reply = Reply::default();
+    reply.begin(head.kind, head.version, true);
+    let facts = Answer { key: None, protocol: Some("chat"), deflate: None };
+    answer(&mut reply, &facts, []).expect("an answer");
+    let said: Vec<_> = reply.fields().iter().collect();
+    assert_eq!((reply.status_code(), &said[..]), (200, &[(&b"Sec-WebSocket-Protocol"[..], &b"chat"[..])][..]));
 }

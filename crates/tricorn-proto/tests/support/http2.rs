@@ -253,7 +253,7 @@ fn head(request: &Request) -> Head {
         path: text(head.path.of(bytes)),
         query: text(head.query.of(bytes)),
         protocol: text(head.protocol.of(bytes)),
-        connect: text(request.protocol.of(bytes)),
+        connect: text(request.head.tunnel.of(bytes)),
         fields: head.fields.iter().map(field).collect(),
         rest: format!(
             "{:?} {:?} {:?} {} {}",

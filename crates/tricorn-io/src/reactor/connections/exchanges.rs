@@ -3,6 +3,7 @@ use super::Connections;
 use super::conn::Origin;
 use super::phase::Change;
 use crate::exchange::buffers::Request;
+use crate::exchange::encoding;
 use crate::exchange::id::RequestId;
 use crate::exchange::lane::Lane;
 use crate::exchange::link::Link;
@@ -47,6 +48,9 @@ impl Connections {
         exchange.end_of_body(&self.config);
         let link = exchange.lane.link();
         let Returned { id, mut output, mut request, attachment, receiver, timing } = exchange.into_returned();
+        if link == Link::Switched && output.stream().channel().is_some() {
+            output.queue(&encoding::end_of_stream());
+        }
         let Concluded { sent, waits, is_held } = output.conclude(&mut self.chores.spent);
         self.work.set_now(now);
         self.count(&timing, sent, &request, now);

@@ -14,7 +14,7 @@ use crate::reactor::bodies::Ahead;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
 use rustix::io::Errno;
-use tricorn_proto::message::Refusal;
+use tricorn_proto::message::{Method, Refusal};
 
 /// Bytes of content that are taken at a time.
 const PIECE: usize = 64 * 1024;
@@ -84,6 +84,10 @@ impl Connections {
     /// Content has come, or the end: to where the request's body is.
     fn read_stream(&mut self, token: Token, now: u64) -> Option<Outcome> {
         let id = self.conns.get(token)?.serial.current(token);
+        if self.conns.request(id)?.head.kind == Method::Connect {
+            // What follows is no body.
+            return self.complete_stream(id, now, false);
+        }
         match self.take_content(id)? {
             Content::Ended => return self.complete_stream(id, now, false),
             Content::Dry if self.config.streaming => return self.complete_stream(id, now, true),

@@ -6,8 +6,8 @@
 //!                        └──> Asked { key, Wanted } ──> the application chooses ──> upgrade::answer ──> Reply: 101
 //! ```
 //!
-//! Only `upgrade` is HTTP/1.1. `Wanted` (subprotocols, extensions, version) is read from fields alone: what an extended
-//! CONNECT of HTTP/2 (RFC 8441) asks for is read by it too, and answered with a 200 that has no accept field.
+//! `Wanted` (subprotocols, extensions, version) is read from fields alone: an extended CONNECT of HTTP/2 (RFC 8441) has the same, and is
+//! answered with a 200 that has no accept field.
 mod accept;
 mod extensions;
 mod upgrade;

@@ -1,4 +1,5 @@
-//! The handshake of HTTP/1.1: a GET that asks for an upgrade, and a 101 (RFC 6455 section 4.2, RFC 9110 section 7.8).
+//! The handshake of HTTP/1.1: a GET that asks for an upgrade, and a 101 (RFC 6455 section 4.2, RFC 9110 section 7.8); and that of
+//! HTTP/2: an extended CONNECT, and a 200 (RFC 8441 section 5).
 use super::{Key, Wanted, Wrong, accept};
 use crate::message::grammar::list;
 use crate::message::{Known, Method, RequestHead, Version};
@@ -8,13 +9,17 @@ use crate::websocket::deflate::Agreed;
 /// A handshake that may be accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
-    pub key: Key,
+    /// `None`: HTTP/2 has none, "as that is handled by the HTTP/2" framing (RFC 8441 section 5).
+    pub key: Option<Key>,
     pub wanted: Wanted,
 }
 
 /// Whether a request asks for a WebSocket (`bytes` is what its spans point into). A client that names the protocol in Upgrade
 /// means it, and is told what is wrong with the rest.
 pub fn read(head: &RequestHead, bytes: &[u8]) -> Result<Option<Asked>, Wrong> {
+    if head.version == Version::Http2 {
+        return read_connect(head, bytes);
+    }
     // RFC 9110 section 7.8: "A server MUST ignore an Upgrade header field that is received in an HTTP/1.0 request."
     if head.version < Version::Http11 || !names(head, bytes, Known::Upgrade, b"websocket") {
         return Ok(None);
@@ -46,13 +51,26 @@ pub fn read(head: &RequestHead, bytes: &[u8]) -> Result<Option<Asked>, Wrong> {
     // The version first: the key of another one would look different.
     wanted.check()?;
     let key = Key::read(key.ok_or(Wrong::KeyMissing)?).ok_or(Wrong::Key)?;
-    Ok(Some(Asked { key, wanted }))
+    Ok(Some(Asked { key: Some(key), wanted }))
+}
+
+/// The same of an extended CONNECT. Its key and version are HTTP/2's.
+fn read_connect(head: &RequestHead, bytes: &[u8]) -> Result<Option<Asked>, Wrong> {
+    if !head.tunnel.of(bytes).eq_ignore_ascii_case(b"websocket") {
+        return Ok(None);
+    }
+    let mut wanted = Wanted::default();
+    for field in head.fields.iter().filter(|field| field.known == Known::Other) {
+        wanted.note(field.name.of(bytes), field.value.of(bytes))?;
+    }
+    wanted.check()?;
+    Ok(Some(Asked { key: None, wanted }))
 }
 
 /// What the 101 says besides the application's own fields.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer<'a> {
-    pub key: &'a Key,
+    pub key: Option<&'a Key>,
     /// One of those offered.
     pub protocol: Option<&'a str>,
     pub deflate: Option<&'a Agreed>,
@@ -65,9 +83,14 @@ pub fn answer<'f>(
     answer: &Answer<'_>,
     fields: impl IntoIterator<Item = (&'f [u8], &'f [u8])>,
 ) -> Result<(), Fault> {
-    reply.status(b"101 Switching Protocols")?;
-    reply.field(b"Upgrade", b"websocket")?;
-    reply.field(b"Sec-WebSocket-Accept", &accept(answer.key))?;
+    match answer.key {
+        Some(key) => {
+            reply.status(b"101 Switching Protocols")?;
+            reply.field(b"Upgrade", b"websocket")?;
+            reply.field(b"Sec-WebSocket-Accept", &accept(key))?;
+        }
+        None => reply.status(b"200 OK")?,
+    }
     if let Some(protocol) = answer.protocol {
         reply.field(b"Sec-WebSocket-Protocol", protocol.as_bytes())?;
     }

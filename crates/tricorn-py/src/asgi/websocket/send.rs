@@ -198,7 +198,7 @@ fn set_answer(
         return Err(PyValueError::new_err(text));
     }
     let fields = fields.iter().map(|(name, value)| (name.as_slice(), value.as_slice()));
-    answer(&mut exchange.request.reply, &Answer { key: &asked.key, protocol, deflate }, fields).map_err(fault)
+    answer(&mut exchange.request.reply, &Answer { key: asked.key.as_ref(), protocol, deflate }, fields).map_err(fault)
 }
 
 fn close(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
