@@ -69,14 +69,29 @@ class Http2Wire:
         with contextlib.suppress(OSError):
             self.wire.sock.sendall(self.client.data_to_send())
 
-    def begin(self, method: str, target: str, fields: Fields = (), *, end: bool = True) -> int:
-        """Sends the head of a request. Returns its stream."""
+    def begin(
+        self, method: str, target: str, fields: Fields = (), *, end: bool = True, protocol: str | None = None
+    ) -> int:
+        """Sends the head of a request, of an extended CONNECT for a protocol. Returns its stream."""
         stream: int = self.client.get_next_available_stream_id()
         pseudo = [(":method", method), (":scheme", "http"), (":authority", "t"), (":path", target)]
+        if protocol is not None:
+            pseudo.append((":protocol", protocol))
         self.client.send_headers(stream, [*pseudo, *fields], end_stream=end)
         self.answers[stream] = Answer()
         self.flush()
         return stream
+
+    def send(self, stream: int, content: bytes, *, end: bool = False) -> None:
+        """Sends content, in frames and as the windows open."""
+        at = 0
+        while at < len(content):
+            self.read_until(lambda: self.client.local_flow_control_window(stream) > 0, "the window opens")
+            room = min(self.client.local_flow_control_window(stream), self.client.max_outbound_frame_size)
+            piece = content[at : at + room]
+            at += len(piece)
+            self.client.send_data(stream, piece, end_stream=end and at == len(content))
+            self.flush()
 
     def get(self, target: str, *fields: tuple[str, str]) -> Answer:
         return self.answer(self.begin("GET", target, fields))

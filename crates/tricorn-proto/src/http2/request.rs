@@ -287,8 +287,9 @@ impl<'a> HeadReader<'a> {
         let Pseudo { method, scheme, authority, path, protocol } = self.pseudo;
         let is_connect = self.text(Some(method.ok_or(Violation::PseudoMissing)?)) == b"CONNECT";
         if let Some(protocol) = protocol {
-            let is_token = crate::message::grammar::is_token(self.text(Some(protocol)));
-            if !is_connect || !is_token || !self.rules.connect_protocol || authority.is_none() {
+            // No other protocol is spoken here.
+            let is_websocket = self.text(Some(protocol)).eq_ignore_ascii_case(b"websocket");
+            if !is_connect || !is_websocket || !self.rules.connect_protocol || authority.is_none() {
                 return Err(Violation::ConnectForm);
             }
         } else if is_connect {
