@@ -63,8 +63,28 @@ def test_a_stream_whose_reader_leaves_ends_and_its_background_task_runs(
     wire.send(request("GET", f"/{behind}/stream/{kind}?tag={tag}"))
     assert wire.sock.recv(1000)
     leave(wire, end)
-    # A task that is cancelled within `send` leaves its generator to the collector, which closes it a turn later.
-    until(lambda: sorted(notes(quiet, tag)) == ["background", "the stream is closed"], "it ends")
+    until(lambda: notes(quiet, tag) == ["the stream is closed", "background"], "it ends, and its generator before")
+
+
+@ENDS
+@pytest.mark.parametrize("behind", BEHIND)
+def test_a_stream_that_sends_in_each_turn_of_the_loop_is_closed_before_its_background_task(
+    quiet: Server, tag: str, behind: str, end: str
+) -> None:
+    """Of the many pieces that it sends before it is cancelled none may be what it is cancelled in.
+
+    BaseHTTPMiddleware has a queue that it may wait in. Then the collector closes the generator, as under uvicorn.
+    """
+    for number in range(3):
+        each = f"{tag}{number}"
+        wire = quiet.connect()
+        wire.send(request("GET", f"/{behind}/stream/hasty?tag={each}"))
+        assert wire.sock.recv(1000)
+        leave(wire, end)
+        if behind in ("base", "both"):
+            until(lambda each=each: "background" in notes(quiet, each), "its background task runs")
+        else:
+            until(lambda each=each: notes(quiet, each) == ["the stream is closed", "background"], "it ends")
 
 
 # A file that begins when its client has left ends at once; BaseHTTPMiddleware then raises "No response returned".

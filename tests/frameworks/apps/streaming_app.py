@@ -36,12 +36,23 @@ async def talking(tag: str) -> AsyncIterator[str]:
         NOTES[tag].append("the stream is closed")
 
 
+async def hasty(tag: str) -> AsyncIterator[str]:
+    """A piece in each turn of the loop."""
+    try:
+        while True:
+            yield "data: again\n\n"
+            await asyncio.sleep(0)
+    finally:
+        NOTES[tag].append("the stream is closed")
+
+
 async def after(tag: str) -> None:
     NOTES[tag].append("background")
 
 
 async def stream(request: Request) -> StreamingResponse:
-    tag, pieces = request.query_params["tag"], {"silent": silent, "talking": talking}[request.path_params["kind"]]
+    kinds = {"silent": silent, "talking": talking, "hasty": hasty}
+    tag, pieces = request.query_params["tag"], kinds[request.path_params["kind"]]
     return StreamingResponse(pieces(tag), media_type="text/event-stream", background=BackgroundTask(after, tag))
 
 

@@ -103,6 +103,11 @@ impl Call {
         if sent == Sent::Gone { Call::departed(slf, Departure::Broken) } else { Ok(()) }
     }
 
+    /// The loop has turned since the first of the pieces that were dropped.
+    fn loop_has_turned(&self) {
+        self.state().departed.dropped = 0;
+    }
+
     /// The client has left some time ago.
     fn grace_is_over(&self, py: Python<'_>) -> PyResult<()> {
         {
@@ -236,6 +241,7 @@ impl Call {
         let (futures, is_overdue) = {
             let mut state = this.state();
             state.received.gone = true;
+            state.departed.since.get_or_insert_with(clock::now);
             let departure = match departure {
                 Departure::Broken => state.active.begin_grace(&this.ground.shared.engine, departure),
                 Departure::HalfClosed | Departure::Overdue => departure,

@@ -1,6 +1,7 @@
 //! Parts of the states of a request and of a WebSocket.
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use tricorn_io::clock;
 
 /// Awaits of the application that have not ended. `F` is what they wait for: a future, or one that is used again.
 pub struct Waits<F> {
@@ -50,7 +51,22 @@ pub struct Departed {
     pub is_overdue: bool,
     /// It has sent a piece of its body since the client left, or since the last look.
     pub is_sending: bool,
+    /// When the client left (monotonic nanoseconds).
+    pub since: Option<u64>,
+    /// Pieces of its body that were dropped since the loop's last turn.
+    pub dropped: u32,
 }
+
+impl Departed {
+    /// Whether tasks that wait in `receive` have had the time to hear of the departure, and to end what sends: behind middlewares the
+    /// message passes through several tasks, each in a turn of its own.
+    pub fn is_heard(&self) -> bool {
+        self.since.is_some_and(|since| clock::now() >= since.saturating_add(HEARING))
+    }
+}
+
+/// Nanoseconds for [`Departed::is_heard`]: hundreds of turns of a loop that is not blocked.
+const HEARING: u64 = 100 * clock::MILLI;
 
 impl Run {
     /// The task, for a call that is made without the lock.

@@ -367,22 +367,29 @@ fn discard(call: &Bound<'_, Call>, kind: &str, event: &Bound<'_, PyDict>) -> PyR
         }
         "http.response.body" if more => {
             state.response.phase = Phase::Streaming;
-            // One that was told, and ends by itself, has its grace; one that only sends has nothing to send to. The first of these
-            // pieces may be all there is, as behind BaseHTTPMiddleware. It may also come while another task, which was told by
-            // `receive`, cancels this one: anyio does so in a later turn of the loop.
-            let goes_on = std::mem::replace(&mut state.departed.is_sending, true);
-            let cancels = if state.departed.is_told {
-                goes_on && state.departed.is_overdue
+            let cancels_all = this.ground().cancels_all();
+            // The first of these pieces may be all there is, as behind BaseHTTPMiddleware.
+            let departed = &mut state.departed;
+            let goes_on = std::mem::replace(&mut departed.is_sending, true);
+            departed.dropped = departed.dropped.saturating_add(1);
+            let (has_turned, holds_loop) = (departed.dropped == 1, departed.dropped >= DROPPED_IN_A_ROW);
+            // One that was told, and ends by itself, has its grace; one that only sends has nothing to send to.
+            let is_due = if departed.is_told {
+                goes_on && departed.is_overdue
             } else {
-                state.departed.is_overdue || goes_on && !this.ground().cancels_all()
+                departed.is_overdue || goes_on && !cancels_all
             };
+            let cancels = is_due && has_turned && (cancels_all || departed.is_heard());
             drop(state);
+            if has_turned {
+                this.ground().tasks.call_soon(&call.getattr(intern!(py, "loop_has_turned"))?)?;
+            }
             if cancels {
                 this.cancel(py)?;
             }
-            if !goes_on {
+            if !holds_loop {
                 // A task that is cancelled while it waits in its generator closes the generator. Cancelled while it waits in here,
-                // it leaves that to the garbage collector.
+                // it leaves that to the garbage collector, and goes on to its background task before.
                 return Done::get(py);
             }
         }
@@ -398,6 +405,9 @@ fn discard(call: &Bound<'_, Call>, kind: &str, event: &Bound<'_, PyDict>) -> PyR
     }
     ignored(py)
 }
+
+/// Pieces that are dropped at once, of a task that waits for nothing of its own in between; then the loop turns.
+const DROPPED_IN_A_ROW: u32 = 64;
 
 /// The client is too far behind: the awaitable ends when it has caught up.
 fn wait_for_room(call: &Bound<'_, Call>) -> PyResult<Py<PyAny>> {
@@ -440,5 +450,6 @@ impl Awaited for ForRoom {
 /// A write found that the client is gone.
 fn lost(call: &Bound<'_, Call>) -> PyResult<Py<PyAny>> {
     Call::departed(call, Departure::Broken)?;
-    ignored(call.py())
+    // As a piece that is dropped: see [`discard`].
+    Done::get(call.py())
 }
