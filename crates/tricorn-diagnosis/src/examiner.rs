@@ -20,6 +20,8 @@ use tricorn_sys::signals::{self, ThreadId};
 
 /// How long a look takes at least: the shares of processor time are of so long.
 const WINDOW: Duration = Duration::from_nanos(20 * MILLI);
+/// The share of a look without a CPU from which on a thread is taken for one that waits for it.
+const STARVED: f64 = 0.5;
 /// How far a source file is read.
 const SOURCE: u64 = 4 << 20;
 /// Most characters of a line of source.
@@ -105,6 +107,11 @@ impl Finding {
     /// The thread whose line and library are to be named.
     pub fn blamed(&self) -> &Thread {
         self.holder.as_deref().unwrap_or(&self.thread)
+    }
+
+    /// One call held up the thread. A thread that got no CPU cannot go on to its next callback, however short this one is.
+    pub fn is_one_call(&self) -> bool {
+        !self.turns && self.thread.queued < STARVED
     }
 
     /// A module is being imported.

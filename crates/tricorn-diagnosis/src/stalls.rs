@@ -127,7 +127,7 @@ impl Stalls {
 
     /// The loop is held up by one call, or was a moment ago.
     pub fn is_on(&self, now: u64) -> bool {
-        let is_one = |episode: &Episode| episode.finding.as_ref().is_some_and(|finding| !finding.turns);
+        let is_one = |episode: &Episode| episode.finding.as_ref().is_some_and(Finding::is_one_call);
         self.episode.as_ref().is_some_and(is_one) || self.named.is_some_and(|named| now < named + MOMENT)
     }
 
@@ -137,7 +137,7 @@ impl Stalls {
             episode.number == finding.number && episode.end.is_none_or(|end| finding.at <= end)
         };
         if let Some(episode) = self.episode.iter_mut().chain(self.waiting.iter_mut()).find(is_of) {
-            if !finding.turns {
+            if finding.is_one_call() {
                 self.named = Some(finding.at);
             }
             episode.finding = Some(finding);
@@ -242,6 +242,8 @@ mod tests {
         examiner: Examiner,
         /// What is found goes from callback to callback.
         turns: bool,
+        /// The share of the look in which its thread waited for a CPU.
+        queued: f64,
         told: Vec<Value>,
         /// By how many milliseconds the next look is late.
         late: u64,
@@ -275,7 +277,7 @@ mod tests {
     impl Watched {
         fn new() -> Watched {
             let (stalls, examiner) = (Stalls::new(100 * MILLI), Examiner::idle());
-            Watched { stalls, examiner, turns: false, told: Vec::new(), late: 0 }
+            Watched { stalls, examiner, turns: false, queued: 0.0, told: Vec::new(), late: 0 }
         }
 
         /// The monitor looks, at a millisecond.
@@ -289,7 +291,8 @@ mod tests {
 
         fn finds(&mut self, line: i32, at: u64) {
             let number = self.stalls.number;
-            let finding = Finding::new(number, thread(line), at * MILLI);
+            let thread = Thread { queued: self.queued, ..thread(line) };
+            let finding = Finding::new(number, thread, at * MILLI);
             self.stalls.found(Finding { source: "p.flush()".into(), turns: self.turns, ..finding });
         }
 
@@ -397,6 +400,18 @@ mod tests {
         it.stall(4000, 14);
         assert!(it.stalls.is_on(4300 * MILLI) && !it.stalls.is_on(5300 * MILLI), "for a moment after its end");
         assert_eq!(it.told.len(), 1);
+    }
+
+    #[test]
+    fn a_thread_that_got_no_processor_is_told_and_no_reason_why_requests_take_long() {
+        let mut it = Watched::new();
+        it.queued = 0.8;
+        it.stall(1000, 14);
+        assert_eq!(it.told.len(), 1);
+        assert!(!it.stalls.is_on(1200 * MILLI), "a short callback may have been all that it was at");
+        it.queued = 0.2;
+        it.stall(4000, 14);
+        assert!(it.stalls.is_on(4200 * MILLI));
     }
 
     #[test]
