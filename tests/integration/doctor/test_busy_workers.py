@@ -68,15 +68,16 @@ async def application(scope, receive, send):
 GREEN = WSGI.replace(
     "def sleeps(start):\n    time.sleep(0.3)\n",
     "def steps(start):\n    for _ in range(20):\n        end = time.thread_time() + 0.004\n"
-    "        while time.thread_time() < end:\n            for _ in range(2000): pass\n        time.sleep(0)\n",
+    "        while time.thread_time() < end:\n            for _ in range(2000): pass\n        time.sleep(0.0001)\n",
 )
+"""After `sleep(0)` gevent would look for events once fifty callbacks have run, or none is left: the first of several
+requests would run all of its steps before the hub sees the others, and truly hold them up."""
 SLOW = r"\[WARNING\] GET /(\w+) (has run for|took) ([\d.]+) s in worker \(pid:(\d+)\), {name}\. (.*)"
 CROWDED = r"Ready to run, but got no CPU for \d+ % of the time, at "
 """What is true of the same request where the machine has other work."""
 WANTED = re.compile(r"waiting for CPU ([5-9]\d|100) %")
 """A short call is a long one where the machine has other work."""
 BESIDE = "It delayed "
-"""gevent looks for events after fifty callbacks, or when none is left: a request that is alone takes one turn."""
 SATURATED = r"\[WARNING\] The worker \(pid:(\d+)\), {name}, (has been|was) saturated for ([\d.]+) s\. (.*)"
 
 
