@@ -1,6 +1,7 @@
 //! RFC 9113: exchanges, heads, windows, and how a connection leaves.
 #![allow(clippy::unwrap_used)] // A test may panic.
 use crate::h2::*;
+use tricorn_proto::http1::Limits;
 use tricorn_proto::http2::frame::Kind;
 use tricorn_proto::http2::{Connection, EndStream, ErrorCode, PREFACE, Settings, Unsendable, Violation};
 use tricorn_proto::message::FieldList;
@@ -90,6 +91,22 @@ fn the_rest_of_a_frame_is_dropped_once_its_stream_was_reset() {
     assert_eq!(server.receive(first), [body]);
     server.connection.reset(1, ErrorCode::Cancel);
     assert_eq!(server.receive(second), []);
+}
+
+#[test]
+fn trailers_have_the_limit_of_fields() {
+    let names: Vec<String> = (0..=Limits::default().fields).map(|number| format!("x-{number}")).collect();
+    let fields: Vec<(&str, &str)> = names.iter().map(|name| (&**name, "1")).collect();
+    for (count, is_accepted) in [(fields.len() - 1, true), (fields.len(), false)] {
+        let mut server = Server::new();
+        server.receive(&headers(1, &POST, false));
+        let events = server.receive(&headers(1, &fields[..count], true));
+        match &events[..] {
+            [Event::Trailers { fields, .. }] if is_accepted => assert_eq!(fields.len(), count),
+            [Event::Violated { violation: Violation::TrailersTooLarge, .. }] if !is_accepted => {}
+            _ => panic!("{count}: {events:?}"),
+        }
+    }
 }
 
 #[test]
