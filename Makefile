@@ -322,7 +322,7 @@ mutants: build ### Puts faults into a copy, one after another: does the suite no
 sample-rust: ### A sixtieth of the faults that cargo-mutants draws in tricorn-proto; survivors are in dist/mutants (SHARD=7/60)
 	@cargo mutants --version >/dev/null 2>&1 || cargo install --quiet --locked cargo-mutants
 	@mkdir -p dist/mutants
-	@cargo mutants --package tricorn-proto --shard $(SHARD) --output dist/mutants || case $$? in \
+	@cargo mutants --package tricorn-proto --sharding round-robin --shard $(SHARD) --output dist/mutants || case $$? in \
 	  2 | 3) echo "Survivors are to be read: dist/mutants/mutants.out/missed.txt" ;; *) exit 1 ;; esac
 SHARD = $(shell echo $$((10#$$(date +%j) % 60)))/60
 
