@@ -23,7 +23,9 @@ QUESTIONS = (
         "Which limit does gevent have?",
         "gevent-second",
         "A gevent worker serves up to `worker_connections` requests at once, 1,000 by default. If each takes a "
-        "second, that is 1,000 per second and worker. To serve more, add workers or raise `worker_connections`.",
+        "second, that is 1,000 per second and worker. To serve more, add workers or raise `worker_connections`. "
+        "In this run, seven workers exceeded the memory limit under load, so `tune` recommended what it had "
+        "compared with. In such a case it now measures as many workers as fit.",
     ),
     Question(
         "Are 2n + 1 workers right for mixed work?",
