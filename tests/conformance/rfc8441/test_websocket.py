@@ -133,8 +133,7 @@ def test_another_protocol_is_refused_and_the_connection_lives(http2: Http2Wire) 
 
 @pytest.mark.parametrize("worker_class", ["sync", "gthread", "tornado"])
 def test_other_classes_offer_none(pool: Pool, worker_class: str) -> None:
-    app = "gallery:application" if worker_class != "tornado" else "tornado_twins.gallery:application"
-    server = pool.get(app, worker_class=worker_class, http_protocols="h2,h1", http2_cleartext="prior-knowledge")
+    server = pool.get(worker_class=worker_class, http_protocols="h2,h1", http2_cleartext="prior-knowledge")
     with Http2Wire(Wire(server.address)) as http2:
         assert http2.get("/").status
         assert http2.client.remote_settings.enable_connect_protocol == 0
