@@ -18,6 +18,7 @@ from h2.events import (
     StreamReset,
     TrailersReceived,
 )
+from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes
 
 from tests.harness.wire import Fields, Malformed, Wire
@@ -25,6 +26,8 @@ from tests.harness.wire import Fields, Malformed, Wire
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+HEADER = 9
+"""Bytes of the header of a frame."""
 ENHANCE_YOUR_CALM = 11
 CANCEL = 8
 
@@ -56,6 +59,7 @@ class Http2Wire:
         self.goaway: int | None = None
         """Error code of GOAWAY."""
         self.is_over = False
+        self.unread = b""
         self.flush()
 
     def __enter__(self) -> Self:
@@ -137,9 +141,22 @@ class Http2Wire:
         except ConnectionError:
             piece = b""
         self.is_over = not piece
-        for event in self.client.receive_data(piece):
-            self._notice(event)
+        self.unread += piece
+        while len(self.unread) >= (end := HEADER + int.from_bytes(self.unread[:3], "big")):
+            frame, self.unread = self.unread[:end], self.unread[end:]
+            self._receive(frame)
         self.flush()
+
+    def _receive(self, frame: bytes) -> None:
+        """Reads one frame. After GOAWAY h2 refuses all, although a server may send more (RFC 9113, section 6.8)."""
+        try:
+            events = self.client.receive_data(frame)
+        except ProtocolError:
+            if self.goaway is None:
+                raise
+            return
+        for event in events:
+            self._notice(event)
 
     def _notice(self, event: Event) -> None:
         if isinstance(event, ConnectionTerminated):
