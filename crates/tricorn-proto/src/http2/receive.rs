@@ -138,10 +138,16 @@ impl Connection {
         if self.streams.whereabouts(stream) == Whereabouts::Idle {
             return Err(Violation::IdleStream);
         }
-        self.budgets.spend_reset(now)?;
         match self.streams.get_mut(stream).map(|found| found.advance(Event::ReceiveReset)) {
-            Some(super::state::Transition::To(_)) => Ok(Step::Reset { stream, code }),
-            _ => Ok(Step::Control),
+            Some(super::state::Transition::To(_)) => {
+                self.budgets.spend_reset(now)?;
+                Ok(Step::Reset { stream, code })
+            }
+            // One for a stream that is over. Some clients send one for each frame that was under way.
+            _ => {
+                self.budgets.spend_control(now)?;
+                Ok(Step::Control)
+            }
         }
     }
 

@@ -110,6 +110,6 @@ class Http2(Section):
         rare=True,
         help="Number of HTTP/2 frames without content that a connection may send at once; a tenth more each second.",
         doc="Counts PING, SETTINGS, PRIORITY, PRIORITY_UPDATE and unknown frames, window updates that no response "
-        "required, and DATA frames under 64 bytes that do not end a request. Beyond it the connection is closed with "
-        "ENHANCE_YOUR_CALM. Raise it for clients that stream many tiny messages, or send frequent pings.",
+        "required, and empty DATA frames that do not end a request. Beyond it the connection is closed with "
+        "ENHANCE_YOUR_CALM. Raise it for clients that send frequent pings.",
     )
