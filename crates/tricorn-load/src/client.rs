@@ -106,6 +106,8 @@ pub struct Moved {
     pub handshakes: Vec<Handshake>,
     /// Of failures of TLS.
     pub reasons: Vec<String>,
+    /// Of failures of HTTP/2.
+    pub http2_errors: Vec<String>,
 }
 
 impl Client {

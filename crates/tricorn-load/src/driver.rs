@@ -452,14 +452,7 @@ impl<'a> Driver<'a> {
     /// Tells what was counted since the last time.
     fn report(&mut self) {
         let moved = std::mem::take(&mut self.pool.moved);
-        self.tally.count(Count::BytesSent, moved.sent);
-        self.tally.count(Count::BytesReceived, moved.received);
-        self.tally.count(Count::BodyBytes, moved.body);
-        self.tally.count(Count::Opened, moved.opened);
-        if let Some(handshakes) = &mut self.tally.handshakes {
-            moved.handshakes.into_iter().for_each(|handshake| handshakes.count(handshake));
-            moved.reasons.into_iter().for_each(|reason| handshakes.note(reason));
-        }
+        self.tally.count_moved(moved);
         if let Ok(mut tally) = self.shared.tally.lock() {
             tally.add(&self.tally);
         }

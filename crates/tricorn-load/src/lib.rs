@@ -43,6 +43,7 @@ mod pool;
 mod prepared;
 mod random;
 mod rate;
+mod reasons;
 mod request;
 mod samples;
 mod tally;

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use crate::driver::{Done, Shared};
 use crate::latencies::Latencies;
+use crate::reasons::Reasons;
 use crate::samples::Samples;
 use crate::tally::{Count, Tally};
 use crate::tls::Handshakes;
@@ -48,7 +49,7 @@ pub struct Secured {
     pub suites: BTreeMap<String, u64>,
     pub groups: BTreeMap<String, u64>,
     /// What was wrong, in words.
-    pub reasons: BTreeMap<String, u64>,
+    pub reasons: Reasons,
 }
 
 /// Handshakes of a kind. Latency counts from their first bytes.
@@ -59,7 +60,7 @@ pub struct Shaken {
 }
 
 /// What is rarely anything else than zero.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Rest {
     /// Requests that went out more than a millisecond after they were due.
     pub late: u64,
@@ -68,6 +69,9 @@ pub struct Rest {
     pub retried: u64,
     /// Connections that were opened since the counting began.
     pub opened: u64,
+    /// What the server said of its errors, or which rule it broke, over HTTP/2.
+    #[serde(skip_serializing_if = "Reasons::is_empty")]
+    pub http2_errors: Reasons,
     /// The run was stopped before its end.
     pub stopped: bool,
 }
@@ -125,6 +129,7 @@ impl Outcome {
                 redirected: tally.counted(Count::Redirected),
                 retried: tally.counted(Count::Retried),
                 opened: tally.counted(Count::Opened),
+                http2_errors: tally.http2_errors.clone(),
                 stopped,
             },
             tls: tally.handshakes.as_deref().map(Secured::new),

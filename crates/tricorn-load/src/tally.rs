@@ -1,6 +1,8 @@
 //! What was counted.
+use crate::client::Moved;
 use crate::failure::Failure;
 use crate::latencies::Latencies;
+use crate::reasons::Reasons;
 use crate::tls::Handshakes;
 
 /// What is counted beside answers and failures.
@@ -36,6 +38,8 @@ pub struct Tally {
     statuses: Box<[u64; STATUSES]>,
     failures: [u64; Failure::ALL.len()],
     counts: [u64; COUNTS],
+    /// What the server said of its errors, or which rule it broke, over HTTP/2.
+    pub http2_errors: Reasons,
     /// Only where there is TLS.
     pub handshakes: Option<Box<Handshakes>>,
 }
@@ -48,6 +52,7 @@ impl Tally {
             statuses: Box::new([0; STATUSES]),
             failures: [0; Failure::ALL.len()],
             counts: [0; COUNTS],
+            http2_errors: Reasons::default(),
             handshakes: has_tls.then(Handshakes::new).transpose()?.map(Box::new),
         })
     }
@@ -65,6 +70,18 @@ impl Tally {
     #[inline]
     pub fn count(&mut self, what: Count, more: u64) {
         self.counts[what as usize] += more;
+    }
+
+    pub fn count_moved(&mut self, moved: Moved) {
+        self.count(Count::BytesSent, moved.sent);
+        self.count(Count::BytesReceived, moved.received);
+        self.count(Count::BodyBytes, moved.body);
+        self.count(Count::Opened, moved.opened);
+        moved.http2_errors.into_iter().for_each(|error| self.http2_errors.note(error));
+        if let Some(handshakes) = &mut self.handshakes {
+            moved.handshakes.into_iter().for_each(|handshake| handshakes.count(handshake));
+            moved.reasons.into_iter().for_each(|reason| handshakes.reasons.note(reason));
+        }
     }
 
     pub fn counted(&self, what: Count) -> u64 {
@@ -98,6 +115,7 @@ impl Tally {
         self.statuses.iter_mut().zip(&*other.statuses).for_each(|(all, one)| *all += one);
         self.failures.iter_mut().zip(&other.failures).for_each(|(all, one)| *all += one);
         self.counts.iter_mut().zip(&other.counts).for_each(|(all, one)| *all += one);
+        self.http2_errors.add(&other.http2_errors);
         if let (Some(all), Some(one)) = (&mut self.handshakes, &other.handshakes) {
             all.add(one);
         }
@@ -109,6 +127,7 @@ impl Tally {
         self.statuses.fill(0);
         self.failures.fill(0);
         self.counts.fill(0);
+        self.http2_errors.clear();
         if let Some(handshakes) = &mut self.handshakes {
             handshakes.clear();
         }

@@ -308,6 +308,7 @@ fn failures_have_names() {
     let reset = Server::start(&[], |_| Reply::Reset(ErrorCode::InternalError));
     let outcome = reset.run(&closed(1), "{\"requests\": 10}", &streams(2));
     assert_eq!((outcome.errors["reset"], outcome.errors.len(), outcome.rest.opened), (10, 1, 1));
+    assert_eq!(outcome.rest.http2_errors.get("RST_STREAM: INTERNAL_ERROR"), 10);
     let closing = Server::start(&[], |_| Reply::Close);
     let outcome = closing.run(&closed(1), "{\"requests\": 10}", &streams(1));
     assert_eq!((outcome.errors["closed"], outcome.errors.len(), outcome.rest.opened), (10, 1, 10));

@@ -119,7 +119,12 @@ impl Channel {
         };
         self.is_heard = true;
         io.moved.received += length as u64;
-        self.connection.receive(&io.buffer[..length], on).map_err(Lost::Violated)?;
+        let received = self.connection.receive(&io.buffer[..length], on);
+        io.moved.http2_errors.extend(self.connection.take_errors());
+        if let Err(violation) = received {
+            io.moved.http2_errors.push(violation.to_string());
+            return Err(Lost::Violated(violation));
+        }
         // TLS tells the end with the last bytes.
         if self.wire.is_over() { Err(Lost::Broken(Broken::System(Errno::CONNRESET))) } else { Ok(()) }
     }

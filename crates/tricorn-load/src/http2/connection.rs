@@ -37,6 +37,8 @@ pub struct Connection {
     sending: VecDeque<u32>,
     /// The identifier of the next stream.
     next: u32,
+    /// What the server said of its errors, or which rule it broke on a stream.
+    errors: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +81,7 @@ impl Connection {
             streams: Streams::default(),
             sending: VecDeque::new(),
             next: 1,
+            errors: Vec::new(),
         }
     }
 
@@ -94,6 +97,11 @@ impl Connection {
 
     pub fn streams(&self) -> impl Iterator<Item = &Stream> {
         self.streams.iter()
+    }
+
+    /// Errors since the last call, in words.
+    pub fn take_errors(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.errors)
     }
 
     pub fn is_idle(&self) -> bool {
@@ -243,8 +251,11 @@ impl Connection {
                 Ok(())
             }
             Kind::Goaway => {
-                let (last, _) = goaway::read(payload);
+                let (last, code) = goaway::read(payload);
                 self.phase = Phase::Leaving;
+                if code != ErrorCode::NoError.number() {
+                    self.errors.push(format!("GOAWAY: {}", named(code)));
+                }
                 let refused = self.streams.split_after(last);
                 refused.iter().for_each(|stream| on(stream.client, Event::Unprocessed));
                 Ok(())
@@ -295,24 +306,13 @@ impl Connection {
             stream.is_begun = true;
             on(stream.client, Event::Begun);
         }
-        let is_sound = match &stream.response {
+        match &stream.response {
             // Section 8.1: trailers end the stream.
-            Some(_) => end_stream && head.is_trailers(),
-            None => match head.begin(stream.has_content) {
-                // "HEADERS … carrying an informational status code with the END_STREAM flag set is malformed."
-                Ok(None) => !end_stream,
-                Ok(response) => {
-                    stream.response = response;
-                    true
-                }
-                Err(_) => false,
-            },
-        };
-        match (is_sound, end_stream) {
-            (false, _) => Err(Violation::PseudoMissing),
-            (true, true) => self.end(id, on),
-            (true, false) => Ok(()),
+            Some(_) if !end_stream => return Err(Violation::TrailersOpen),
+            Some(_) => head.end()?,
+            None => stream.response = head.begin(stream.has_content)?,
         }
+        if end_stream { self.end(id, on) } else { Ok(()) }
     }
 
     fn data(
@@ -337,19 +337,19 @@ impl Connection {
             window_update::write(header.stream, increment, self.output.bytes());
         }
         let content = &payload[frame.prefix..frame.prefix + frame.content];
-        let taken = stream.response.as_mut().map(|response| response.take(content.len()));
-        if taken != Some(Ok(())) {
-            return Err(Violation::ContentLength);
-        }
+        let response = stream.response.as_mut().ok_or(Violation::PseudoMissing)?;
+        response.take(content.len())?;
         on(stream.client, Event::Body(content));
         if frame.end { self.end(header.stream, on) } else { Ok(()) }
     }
 
     /// The response has ended.
     fn end(&mut self, id: u32, on: &mut impl FnMut(u32, Event<'_>)) -> Result<(), Violation> {
-        let is_complete = |stream: &mut Stream| stream.response.as_ref().is_some_and(Response::is_complete);
-        if !self.streams.get_mut(id).is_some_and(is_complete) {
-            return Err(Violation::ContentLength);
+        match self.streams.get_mut(id).map(|stream| stream.response.as_ref().map(Response::is_complete)) {
+            Some(Some(false)) => return Err(Violation::ContentLength),
+            // Section 8.1: an interim response does not end the stream.
+            Some(None) => return Err(Violation::PseudoMissing),
+            _ => {}
         }
         let Some(stream) = self.streams.remove(id) else { return Ok(()) };
         // The server has answered without the rest of the request (section 8.1).
@@ -364,6 +364,7 @@ impl Connection {
 
     fn reset(&mut self, id: u32, code: u32, on: &mut impl FnMut(u32, Event<'_>)) {
         if let Some(stream) = self.streams.remove(id) {
+            self.errors.push(format!("RST_STREAM: {}", named(code)));
             let is_refused = code == ErrorCode::RefusedStream.number();
             on(stream.client, if is_refused { Event::Unprocessed } else { Event::Failed(Failure::Reset) });
         }
@@ -372,6 +373,7 @@ impl Connection {
     /// The server broke a rule on one stream.
     fn fail(&mut self, id: u32, violation: Violation, on: &mut impl FnMut(u32, Event<'_>)) {
         if let Some(stream) = self.streams.remove(id) {
+            self.errors.push(violation.to_string());
             rst_stream::write(id, violation.code().number(), self.output.bytes());
             on(stream.client, Event::Failed(Failure::Malformed));
         }
@@ -411,6 +413,11 @@ impl Connection {
         let is_sound = self.streams.iter_mut().fold(true, |sound, stream| stream.send.add(change) & sound);
         if is_sound { Ok(()) } else { Err(Violation::SettingWindow) }
     }
+}
+
+/// The name of an error code.
+fn named(code: u32) -> String {
+    ErrorCode::from_number(code).map_or_else(|| format!("code {code}"), |code| code.name().to_string())
 }
 
 /// As large as h2load's (`-w 30 -W 30`): a generator reads at once, so that windows limit nothing.

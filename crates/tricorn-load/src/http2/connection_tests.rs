@@ -298,6 +298,7 @@ fn reset_streams_have_failed_and_refused_ones_are_unprocessed() {
     pair.begin_all([7, 8]);
     let told = pair.give(|out| rst_stream::write(1, ErrorCode::InternalError.number(), out)).unwrap();
     assert_eq!(told, ["7: Failed(Reset)"]);
+    assert_eq!(pair.client.take_errors(), ["RST_STREAM: INTERNAL_ERROR"]);
     let told = pair.give(|out| rst_stream::write(3, ErrorCode::RefusedStream.number(), out)).unwrap();
     assert_eq!(told, ["8: Unprocessed"]);
     let late = pair.give(|out| rst_stream::write(3, ErrorCode::NoError.number(), out)).unwrap();
@@ -312,6 +313,10 @@ fn goaway_names_the_last_stream_that_is_processed() {
     assert!(pair.client.is_leaving() && !pair.client.may_begin());
     let told = pair.give(|out| goaway::write(1, 0, "", out)).unwrap();
     assert_eq!(told, ["8: Unprocessed", "9: Unprocessed"]);
+    assert!(pair.client.take_errors().is_empty(), "leaving is no error");
+    pair.give(|out| goaway::write(1, ErrorCode::EnhanceYourCalm.number(), "", out)).unwrap();
+    pair.give(|out| goaway::write(1, 99, "", out)).unwrap();
+    assert_eq!(pair.client.take_errors(), ["GOAWAY: ENHANCE_YOUR_CALM", "GOAWAY: code 99"]);
     assert_eq!(pair.head(1, OK, true).unwrap().len(), 2);
     assert!(pair.client.is_idle());
 }

@@ -1,4 +1,5 @@
 //! The head of a response (RFC 9113 section 8.3.2).
+use tricorn_proto::http2::Violation;
 
 /// Takes the fields of a header block.
 #[derive(Debug, Default)]
@@ -7,7 +8,8 @@ pub struct Head {
     length: Option<u64>,
     location: Option<String>,
     has_fields: bool,
-    is_malformed: bool,
+    /// The first rule that a field breaks.
+    violation: Option<Violation>,
 }
 
 /// A final response that has begun.
@@ -22,45 +24,53 @@ pub struct Response {
 
 impl Head {
     pub fn field(&mut self, name: &[u8], value: &[u8]) {
-        match name {
-            b":status" => {
-                let status = match value {
-                    [b'1'..=b'9', b'0'..=b'9', b'0'..=b'9'] => std::str::from_utf8(value).ok(),
-                    _ => None,
-                };
-                self.is_malformed |= self.has_fields || self.status.is_some();
-                self.status = status.and_then(|digits| digits.parse().ok());
-            }
-            // Section 8.3: others "MUST be treated as malformed"; 8.2.1: so are names in upper case, and 8.2.2: fields
-            // of a connection.
-            [] | [b':', ..] | b"connection" | b"transfer-encoding" => self.is_malformed = true,
-            name => {
-                self.has_fields = true;
-                self.is_malformed |= name.iter().any(u8::is_ascii_uppercase);
-                match name {
-                    b"content-length" => {
-                        let length = std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok());
-                        self.is_malformed |= length.is_none() || self.length.is_some_and(|held| Some(held) != length);
-                        self.length = length;
-                    }
-                    b"location" => self.location = Some(String::from_utf8_lossy(value).into_owned()),
-                    _ => {}
-                }
-            }
+        if let Err(violation) = self.take(name, value) {
+            self.violation.get_or_insert(violation);
         }
     }
 
-    /// Whether it may end a response as its trailers.
-    pub fn is_trailers(&self) -> bool {
-        self.status.is_none() && !self.is_malformed
+    fn take(&mut self, name: &[u8], value: &[u8]) -> Result<(), Violation> {
+        let digits = std::str::from_utf8(value).ok().filter(|value| value.bytes().all(|byte| byte.is_ascii_digit()));
+        match name {
+            b":status" if self.has_fields => return Err(Violation::PseudoOrder),
+            b":status" if self.status.is_some() => return Err(Violation::PseudoTwice),
+            b":status" => {
+                self.status = digits.filter(|digits| digits.len() == 3).and_then(|digits| digits.parse().ok())
+            }
+            [b':', ..] => return Err(Violation::PseudoUnknown),
+            [] => return Err(Violation::FieldName),
+            name if name.iter().any(u8::is_ascii_uppercase) => return Err(Violation::FieldName),
+            b"connection" | b"transfer-encoding" => return Err(Violation::ConnectionField),
+            b"content-length" => {
+                let length = digits.and_then(|digits| digits.parse().ok()).ok_or(Violation::ContentLength)?;
+                if self.length.is_some_and(|held| held != length) {
+                    return Err(Violation::ContentLength);
+                }
+                self.length = Some(length);
+            }
+            b"location" => self.location = Some(String::from_utf8_lossy(value).into_owned()),
+            _ => {}
+        }
+        self.has_fields |= name != b":status";
+        Ok(())
+    }
+
+    /// The fields are trailers.
+    pub fn end(self) -> Result<(), Violation> {
+        match self.status {
+            Some(_) => Err(Violation::PseudoTrailer),
+            None => self.violation.map_or(Ok(()), Err),
+        }
     }
 
     /// The response that begins, or None for an interim one. `has_content`: the request was not HEAD.
-    pub fn begin(self, has_content: bool) -> Result<Option<Response>, Malformed> {
+    pub fn begin(self, has_content: bool) -> Result<Option<Response>, Violation> {
+        if let Some(violation) = self.violation {
+            return Err(violation);
+        }
         match self.status {
-            _ if self.is_malformed => Err(Malformed),
             // Section 8.6: "HTTP/2 removes support for the 101 (Switching Protocols) informational status code".
-            None | Some(101) => Err(Malformed),
+            None | Some(..100 | 101) => Err(Violation::PseudoMissing),
             Some(100..200) => Ok(None),
             Some(status) => {
                 let left = if has_content && !matches!(status, 204 | 304) { self.length } else { Some(0) };
@@ -73,9 +83,9 @@ impl Head {
 
 impl Response {
     /// Takes a piece of the content.
-    pub fn take(&mut self, length: usize) -> Result<(), Malformed> {
+    pub fn take(&mut self, length: usize) -> Result<(), Violation> {
         if let Some(left) = &mut self.left {
-            *left = left.checked_sub(length as u64).ok_or(Malformed)?;
+            *left = left.checked_sub(length as u64).ok_or(Violation::ContentLength)?;
         }
         Ok(())
     }
@@ -86,15 +96,11 @@ impl Response {
     }
 }
 
-/// What came is no HTTP response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Malformed;
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn begin(fields: &[(&str, &str)], has_content: bool) -> Result<Option<Response>, Malformed> {
+    fn begin(fields: &[(&str, &str)], has_content: bool) -> Result<Option<Response>, Violation> {
         let mut head = Head::default();
         fields.iter().for_each(|(name, value)| head.field(name.as_bytes(), value.as_bytes()));
         head.begin(has_content)
@@ -105,7 +111,7 @@ mod tests {
         let mut response = begin(&[(":status", "200"), ("content-length", "5")], true).unwrap().unwrap();
         assert_eq!((response.take(4), response.is_complete()), (Ok(()), false));
         assert_eq!((response.take(1), response.is_complete()), (Ok(()), true));
-        assert_eq!(response.take(1), Err(Malformed));
+        assert_eq!(response.take(1), Err(Violation::ContentLength));
         let mut unannounced = begin(&[(":status", "200")], true).unwrap().unwrap();
         assert!(unannounced.take(1 << 20).is_ok() && unannounced.is_complete());
     }
@@ -114,7 +120,7 @@ mod tests {
     fn some_responses_have_no_content_whatever_their_length_says() {
         for (status, has_content) in [("200", false), ("304", true), ("204", true)] {
             let mut response = begin(&[(":status", status), ("content-length", "5")], has_content).unwrap().unwrap();
-            assert_eq!((response.is_complete(), response.take(1)), (true, Err(Malformed)), "{status}");
+            assert_eq!((response.is_complete(), response.take(1)), (true, Err(Violation::ContentLength)), "{status}");
         }
     }
 
@@ -127,19 +133,33 @@ mod tests {
 
     #[test]
     fn heads_that_are_malformed() {
-        for fields in [
-            &[("server", "x")][..],
-            &[(":status", "2000")],
-            &[(":status", "101")],
-            &[(":status", "200"), (":status", "200")],
-            &[("server", "x"), (":status", "200")],
-            &[(":status", "200"), (":path", "/")],
-            &[(":status", "200"), ("Server", "x")],
-            &[(":status", "200"), ("connection", "close")],
-            &[(":status", "200"), ("content-length", "5"), ("content-length", "6")],
-            &[(":status", "200"), ("content-length", "+x")],
+        for (fields, violation) in [
+            (&[("server", "x")][..], Violation::PseudoMissing),
+            (&[(":status", "2000")], Violation::PseudoMissing),
+            (&[(":status", "+20")], Violation::PseudoMissing),
+            (&[(":status", "099")], Violation::PseudoMissing),
+            (&[(":status", "101")], Violation::PseudoMissing),
+            (&[(":status", "200"), (":status", "200")], Violation::PseudoTwice),
+            (&[("server", "x"), (":status", "200")], Violation::PseudoOrder),
+            (&[(":status", "200"), (":path", "/")], Violation::PseudoUnknown),
+            (&[(":status", "200"), ("Server", "x")], Violation::FieldName),
+            (&[(":status", "200"), ("connection", "close")], Violation::ConnectionField),
+            (&[(":status", "200"), ("content-length", "5"), ("content-length", "6")], Violation::ContentLength),
+            (&[(":status", "200"), ("content-length", "+5")], Violation::ContentLength),
         ] {
-            assert_eq!(begin(fields, true), Err(Malformed), "{fields:?}");
+            assert_eq!(begin(fields, true), Err(violation), "{fields:?}");
         }
+    }
+
+    #[test]
+    fn trailers_have_no_pseudo_header_fields() {
+        let end = |name: &str| {
+            let mut head = Head::default();
+            head.field(name.as_bytes(), b"200");
+            head.end()
+        };
+        assert_eq!(end("grpc-status"), Ok(()));
+        assert_eq!(end(":status"), Err(Violation::PseudoTrailer));
+        assert_eq!(end(":path"), Err(Violation::PseudoUnknown));
     }
 }

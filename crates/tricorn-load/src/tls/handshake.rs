@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 
 use crate::latencies::Latencies;
+use crate::reasons::Reasons;
 
 /// One that is complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,13 +29,13 @@ pub struct Handshakes {
     pub resumed: Latencies,
     pub agreed: BTreeMap<Agreed, u64>,
     /// What was wrong with TLS, in words, and how often.
-    pub reasons: BTreeMap<String, u64>,
+    pub reasons: Reasons,
 }
 
 impl Handshakes {
     pub fn new() -> Result<Handshakes, String> {
         let (full, resumed) = (Latencies::new()?, Latencies::new()?);
-        Ok(Handshakes { full, resumed, agreed: BTreeMap::new(), reasons: BTreeMap::new() })
+        Ok(Handshakes { full, resumed, agreed: BTreeMap::new(), reasons: Reasons::default() })
     }
 
     pub fn count(&mut self, handshake: Handshake) {
@@ -43,21 +44,13 @@ impl Handshakes {
         *self.agreed.entry(handshake.agreed).or_default() += 1;
     }
 
-    pub fn note(&mut self, reason: String) {
-        if self.reasons.len() < REASONS || self.reasons.contains_key(&reason) {
-            *self.reasons.entry(reason).or_default() += 1;
-        }
-    }
-
     pub fn add(&mut self, other: &Handshakes) {
         self.full.add(&other.full);
         self.resumed.add(&other.resumed);
         for (agreed, count) in &other.agreed {
             *self.agreed.entry(agreed.clone()).or_default() += count;
         }
-        for (reason, count) in &other.reasons {
-            *self.reasons.entry(reason.clone()).or_default() += count;
-        }
+        self.reasons.add(&other.reasons);
     }
 
     pub fn clear(&mut self) {
@@ -67,6 +60,3 @@ impl Handshakes {
         self.reasons.clear();
     }
 }
-
-/// Reasons that differ, at most.
-const REASONS: usize = 20;

@@ -81,6 +81,12 @@ class Result:
         return sum(self.errors.values())
 
     @property
+    def http2_errors(self) -> Mapping[str, int]:
+        """Errors that the server sent over HTTP/2, and rules that it broke, with their counts."""
+        errors: Mapping[str, int] = self._figures.get("http2_errors", {})
+        return errors
+
+    @property
     def tls(self) -> Mapping[str, Any] | None:
         """Handshakes `full` and `resumed` (`count`, `latency`), what was agreed, `reasons` of failures."""
         tls: Mapping[str, Any] | None = self._figures.get("tls")

@@ -36,6 +36,8 @@ def text(result: Result) -> str:
         sections += [_bars(result), _distribution(result), _statuses(result)]
     if result.errors:
         sections.append(_errors(result))
+    if result.http2_errors:
+        sections.append(_http2(result.http2_errors))
     if result.tls is not None:
         sections.append(_tls(result.tls))
     sections.append(_generator(result))
@@ -130,6 +132,11 @@ def _statuses(result: Result) -> str:
 def _errors(result: Result) -> str:
     rows = (f"  [{count}]\t{_ERRORS.get(kind, kind)}" for kind, count in result.errors.items())
     return "\n".join(["Error distribution:", *rows, ""])
+
+
+def _http2(errors: Mapping[str, int]) -> str:
+    rows = (f"  [{count}]\t{error}" for error, count in errors.items())
+    return "\n".join(["HTTP/2 errors:", *rows, ""])
 
 
 def _tls(tls: Mapping[str, Any]) -> str:

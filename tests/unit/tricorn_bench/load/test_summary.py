@@ -76,6 +76,13 @@ def test_handshakes_have_a_section() -> None:
     assert "TLS:" not in summary.text(result())
 
 
+def test_errors_of_http2_have_a_section() -> None:
+    assert "HTTP/2 errors:" not in summary.text(result())
+    said = summary.text(result(http2_errors={"GOAWAY: ENHANCE_YOUR_CALM": 2}, errors={"refused": 3}))
+    assert "HTTP/2 errors:\n  [2]\tGOAWAY: ENHANCE_YOUR_CALM\n" in said
+    assert "  [3]\tthe server refused the stream of the request twice\n" in said
+
+
 def test_every_latency_stands_in_a_bar() -> None:
     marks = [0.001 + 0.0009 * step for step in range(11)]
     counts = summary.bars(result().histogram, marks)
