@@ -235,10 +235,12 @@ impl<'a> Driver<'a> {
         has_timers | self.begin_arrivals(now)
     }
 
+    /// A client whose time was over while it was postponed has two timers: the second one finds it busy.
     fn wake(&mut self, client: u32, due: u64, now: u64) {
         if self.pool.is_postponed(client) {
             self.ask(client, self.pool.task(client), now);
-        } else if self.may_begin(now)
+        } else if !self.pool.is_busy(client)
+            && self.may_begin(now)
             && let Kind::Closed(closed) = &mut self.model
         {
             let origin = self.pool.origins[client as usize] as usize;

@@ -95,6 +95,13 @@ impl Pool {
         }
     }
 
+    pub fn is_busy(&self, client: u32) -> bool {
+        match &self.clients {
+            Clients::Http1(clients) => clients[client as usize].is_busy(),
+            Clients::Http2(clients) => clients.is_busy(client),
+        }
+    }
+
     pub fn is_postponed(&self, client: u32) -> bool {
         match &self.clients {
             Clients::Http1(clients) => clients[client as usize].is_postponed(),
@@ -154,15 +161,13 @@ impl Pool {
 
     /// Gives up the client's request if it began before this moment.
     pub fn give_up(&mut self, client: u32, moment: u64) -> Option<Step> {
-        match &mut self.clients {
-            Clients::Http1(clients) => {
-                let client = &mut clients[client as usize];
-                (client.is_busy() && client.task.begun < moment).then(|| client.give_up())
-            }
-            Clients::Http2(clients) => {
-                (clients.is_busy(client) && clients.task(client).begun < moment).then(|| clients.give_up(client))
-            }
+        if !self.is_busy(client) || self.task(client).begun >= moment {
+            return None;
         }
+        Some(match &mut self.clients {
+            Clients::Http1(clients) => clients[client as usize].give_up(),
+            Clients::Http2(clients) => clients.give_up(client),
+        })
     }
 
     #[inline]

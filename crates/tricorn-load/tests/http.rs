@@ -213,6 +213,35 @@ fn redirects_are_followed_on_the_same_server() {
 }
 
 #[test]
+fn requests_that_were_given_up_before_there_was_a_connection_are_counted_once() {
+    let path = std::env::temp_dir().join(format!("tricorn-load-{}-full.sock", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    let listener = UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&listener, 10).unwrap();
+    thread::spawn(move || {
+        // Until then connections beyond the queue of the listener are refused.
+        thread::sleep(Duration::from_millis(700));
+        for stream in listener.incoming().map(Result::unwrap) {
+            let reading = stream.try_clone().unwrap();
+            thread::spawn(move || converse(reading, stream, &|_, _| HELLO.into(), &AtomicU64::new(0)));
+        }
+    });
+    let model = "{\"closed\": {\"connections\": 300}}";
+    let more = ", \"connection\": {\"timeout\": 0.25}";
+    let text = plan(&format!("{{\"unix\": {path:?}}}"), model, "{\"requests\": 3000}", more);
+    let outcome = run(&Plan::from_json(text.as_bytes()).unwrap(), &mut ()).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let failed: u64 = outcome.errors.values().sum();
+    assert!(outcome.errors["timeout"] > 100, "{outcome:?}");
+    assert_eq!(
+        (outcome.sent, outcome.answered + failed, outcome.rest.unanswered),
+        (3000, 3000, 0),
+        "{:?}",
+        outcome.errors
+    );
+}
+
+#[test]
 fn a_unix_socket() {
     let path = std::env::temp_dir().join(format!("tricorn-load-{}.sock", std::process::id()));
     let _ = std::fs::remove_file(&path);
