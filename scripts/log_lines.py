@@ -120,6 +120,7 @@ CORE = {
     "tricorn-io/src/reactor/connections/proxied.rs": "warning",
     "tricorn-io/src/reactor/connections/read.rs": "warning",
     "tricorn-io/src/reactor/connections/reject.rs": "warning",
+    "tricorn-io/src/reactor/connections/trunks.rs": "warning",
     "tricorn-io/src/reactor/hand_over.rs": "warning",
     "tricorn-io/src/reactor/handshake.rs": "warning",
     "tricorn-io/src/reactor/stranded.rs": "warning",

@@ -148,7 +148,7 @@ REACTOR = (
         "reload_leaves_requests",
         "a request on its way is answered although idle connections are closed",
         f"{REACT}/connections/conn.rs",
-        "!self.wire.holds_input() && stream.unread() == 0",
+        "!self.serial.holds_input() && stream.unread() == 0",
         "true",
         (f"{LIB} done_with",),
     ),
@@ -253,10 +253,10 @@ REACTOR = (
     Fault(
         "late_ids",
         "the id of a request that is over means nothing to the next one of its connection",
-        f"{REACT}/wire/http1.rs",
+        f"{REACT}/serial.rs",
         "self.request.as_deref().filter(|_| self.is_current(id))",
         "self.request.as_deref()",
-        (f"{LIB} wire",),
+        (f"{LIB} serial",),
     ),
     Fault(
         "left_while_waiting",

@@ -5,13 +5,12 @@
 //!   exchange, reactor ── send ───▶ session ──▶ output ── flush ──▶ stream (a socket, or TLS)
 //! ```
 //!
-//! A [`Channel`] is the trunk as one of its streams sees it: `stream.rs` has it in the place of a socket, so that whoever sends and
+//! A [`TrunkChannel`] is the trunk as one of its streams sees it: `stream.rs` has it in the place of a socket, so that whoever sends and
 //! reads (`exchange/output.rs`, `exchange/body_reader.rs`) knows no trunk. It takes the parts of a response (`proto/http2/encode.rs`), and
 //! gives the content of a request.
 //!
 //! Order of locks: the baton, then that of an output, then the trunk's. Nobody waits under it, neither for the client nor for a disk.
-use crate::exchange::output::{Output, Watched};
-use crate::stream::Stream;
+use crate::stream::{Channel, Found, Stream};
 use crate::sys::poll::Token;
 use crate::sys::wake::Alarm;
 use rustix::io::{self, Errno, IoSlice};
@@ -19,8 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tricorn_proto::http2::{Connection, Context, Progress, Request, Step, Violation};
 
 pub struct Trunk {
-    /// Of the connection. Nothing waits there: it is the session that knows what does.
-    output: Output,
+    stream: Stream,
     state: Mutex<State>,
 }
 
@@ -47,8 +45,8 @@ struct Shared {
     /// Rung when there is something to be read, and when there is room: for threads and hubs that wait.
     readable: Option<Arc<Alarm>>,
     room: Option<Arc<Alarm>>,
-    /// An output that was left to the monitor, and waits for room.
-    left: Option<Watched>,
+    /// What the reactor does when there is room.
+    on_room: Option<Box<dyn FnOnce() + Send>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,21 +56,6 @@ enum Input {
     Ended,
     /// The stream was reset, or its connection broke.
     Gone,
-}
-
-/// What the entry of a stream finds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
-    /// There is something to be read, the end of the request included.
-    pub readable: bool,
-    /// Content may be sent, or none ever will.
-    pub room: bool,
-    pub gone: bool,
-}
-
-impl Found {
-    /// Of a stream whose connection is no more.
-    pub const GONE: Found = Found { readable: true, room: true, gone: true };
 }
 
 /// How a trunk stands.
@@ -174,14 +157,14 @@ impl Shared {
 }
 
 impl Trunk {
-    /// `output`: of the connection.
-    pub fn new(output: Output, session: Connection) -> Trunk {
+    /// `stream`: of the connection.
+    pub fn new(stream: Stream, session: Connection) -> Trunk {
         let state = State { session, channels: Vec::new(), is_broken: false, sent: 0 };
-        Trunk { output, state: Mutex::new(state) }
+        Trunk { stream, state: Mutex::new(state) }
     }
 
     pub fn stream(&self) -> &Stream {
-        self.output.stream()
+        &self.stream
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -213,7 +196,7 @@ impl Trunk {
             input: Input::Open,
             readable: None,
             room: None,
-            left: None,
+            on_room: None,
         };
         let mut state = self.state();
         let position = state.channels.partition_point(|channel| channel.id < id);
@@ -234,11 +217,6 @@ impl Trunk {
             }
             channel.tell_readable();
         }
-    }
-
-    /// So many bytes of content are where they belong: the client may send more.
-    pub fn took(&self, id: u32, count: usize) {
-        self.state().session.took(id, count);
     }
 
     /// Sends what waits. `visit` gets the entries of streams for which there is room again, in the order in which they are to send.
@@ -304,22 +282,28 @@ impl Trunk {
 
 /// One stream of a trunk.
 #[derive(Clone)]
-pub struct Channel {
+pub struct TrunkChannel {
     trunk: Arc<Trunk>,
     id: u32,
 }
 
-impl Channel {
-    pub fn new(trunk: Arc<Trunk>, id: u32) -> Channel {
-        Channel { trunk, id }
+impl TrunkChannel {
+    pub fn new(trunk: Arc<Trunk>, id: u32) -> TrunkChannel {
+        TrunkChannel { trunk, id }
     }
 
-    pub fn trunk(&self) -> &Arc<Trunk> {
-        &self.trunk
+    /// What the reactor is to do when there is room, once.
+    pub fn take_work(&self) -> Option<Box<dyn FnOnce() + Send>> {
+        self.trunk.state().channel(self.id)?.on_room.take()
+    }
+}
+
+impl Channel for TrunkChannel {
+    fn connection(&self) -> &Stream {
+        self.trunk.stream()
     }
 
-    /// How it stands.
-    pub fn look(&self) -> Found {
+    fn look(&self) -> Found {
         let state = &mut *self.trunk.state();
         let room = state.session.has_room(self.id) || state.is_broken;
         match state.channel(self.id) {
@@ -332,17 +316,15 @@ impl Channel {
         }
     }
 
-    pub fn send(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+    fn send(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         self.trunk.state().write(self.trunk.stream(), self.id, slices, false)
     }
 
-    /// The same, and the frames wait for others: [`Trunk::flush`] sends them.
-    pub fn hold(&self, bytes: &[u8]) -> io::Result<usize> {
+    fn hold(&self, bytes: &[u8]) -> io::Result<usize> {
         self.trunk.state().write(self.trunk.stream(), self.id, &[IoSlice::new(bytes)], true)
     }
 
-    /// Reads up to `most` bytes of content; 0: the request is complete.
-    pub fn read(&self, most: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+    fn read(&self, most: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
         let state = &mut *self.trunk.state();
         let channel = state.channel(self.id).ok_or(Errno::CONNRESET)?;
         let count = channel.unread().min(most);
@@ -368,27 +350,21 @@ impl Channel {
         Ok(count)
     }
 
-    /// Whether all of the request was read.
-    pub fn is_at_end(&self) -> bool {
+    fn is_at_end(&self) -> bool {
         let mut state = self.trunk.state();
         state.channel(self.id).is_some_and(|channel| channel.input == Input::Ended && channel.unread() == 0)
     }
 
-    pub fn unread(&self) -> u64 {
+    fn unread(&self) -> u64 {
         self.trunk.state().channel(self.id).map_or(0, |channel| channel.unread() as u64)
     }
 
-    /// Bytes sent that the client has not acknowledged.
-    pub fn unacknowledged(&self) -> u64 {
+    fn unacknowledged(&self) -> u64 {
         let waits = self.trunk.state().session.output().len() as u64;
         waits + self.trunk.stream().unacknowledged()
     }
 
-    /// Readable while there is something to be read.
-    ///
-    /// # Errors
-    /// The system has no descriptor.
-    pub fn readable(&self) -> io::Result<Arc<Alarm>> {
+    fn readable(&self) -> io::Result<Arc<Alarm>> {
         let mut state = self.trunk.state();
         let channel = state.channel(self.id).ok_or(Errno::CONNRESET)?;
         let alarm = match &channel.readable {
@@ -401,11 +377,7 @@ impl Channel {
         Ok(alarm)
     }
 
-    /// Readable once there is room for content, or none is wanted.
-    ///
-    /// # Errors
-    /// The system has no descriptor.
-    pub fn room(&self) -> io::Result<Arc<Alarm>> {
+    fn room(&self) -> io::Result<Arc<Alarm>> {
         let state = &mut *self.trunk.state();
         let has_room = state.session.has_room(self.id) || state.is_broken;
         state.session.offer(self.id);
@@ -422,28 +394,22 @@ impl Channel {
         Ok(alarm)
     }
 
-    /// The output that the monitor was left waits for room: whoever looks at the entry has it sent.
-    pub fn await_room(&self, left: Watched) {
+    fn on_room(&self, work: Box<dyn FnOnce() + Send>) {
         let state = &mut *self.trunk.state();
         state.session.offer(self.id);
         if let Some(channel) = state.channel(self.id) {
-            channel.left = Some(left);
+            channel.on_room = Some(work);
         }
-    }
-
-    /// That output, once.
-    pub fn take_left(&self) -> Option<Watched> {
-        self.trunk.state().channel(self.id)?.left.take()
     }
 }
 
 impl std::fmt::Debug for Trunk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Trunk({:?})", self.output)
+        write!(f, "Trunk({:?})", self.stream)
     }
 }
 
-impl std::fmt::Debug for Channel {
+impl std::fmt::Debug for TrunkChannel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Channel({})", self.id)
     }

@@ -3,7 +3,7 @@
 //! ```text
 //!   Stream ──┬── socket                          a connection
 //!            ├── socket, and its session         the same by TLS (`secured.rs`)
-//!            └── channel ──▶ trunk ──▶ Stream    one stream of a connection of HTTP/2 (`http2.rs`)
+//!            └── Channel ──▶ trunk ──▶ Stream    one stream of a connection of HTTP/2 (`http2.rs`)
 //! ```
 //!
 //! Nothing else reads from a client's socket or writes to it. The socket itself is for pollers, and for what only looks.
@@ -13,7 +13,6 @@
 //! (`exchange/output.rs`).
 #![allow(clippy::disallowed_methods, reason = "the door of clients")]
 
-use crate::http2::Channel;
 use crate::secured::{HandshakeOutcome, Secured, Sessions};
 use crate::sys::fds::{self, retry, send, unacknowledged};
 use crate::sys::poll::ready;
@@ -23,6 +22,7 @@ use rustix::event::PollFlags;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno, IoSlice};
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown, sockopt};
+use std::fmt::Debug;
 use std::mem::MaybeUninit;
 use std::sync::{Arc, OnceLock};
 
@@ -33,7 +33,61 @@ pub struct Stream(Way);
 #[derive(Debug)]
 enum Way {
     Socket(Socket),
-    Channel(Channel),
+    Channel(Box<dyn Channel>),
+}
+
+/// One stream of a connection that has several. It takes the parts of a response, and gives the content of a request. Calls are those
+/// of [`Stream`] unless they say something else.
+pub trait Channel: Debug + Send + Sync {
+    /// The connection that others use as well.
+    fn connection(&self) -> &Stream;
+
+    fn look(&self) -> Found;
+
+    fn send(&self, slices: &[IoSlice<'_>]) -> io::Result<usize>;
+
+    /// The same, and what comes of it waits for others: the reactor sends it.
+    fn hold(&self, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Reads up to `most` bytes of content; 0: the request is complete.
+    fn read(&self, most: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize>;
+
+    /// Whether all of the request was read.
+    fn is_at_end(&self) -> bool;
+
+    fn unread(&self) -> u64;
+
+    fn unacknowledged(&self) -> u64;
+
+    /// Readable while there is something to be read.
+    ///
+    /// # Errors
+    /// The system has no descriptor.
+    fn readable(&self) -> io::Result<Arc<Alarm>>;
+
+    /// Readable once there is room for content, or none is wanted.
+    ///
+    /// # Errors
+    /// The system has no descriptor.
+    fn room(&self) -> io::Result<Arc<Alarm>>;
+
+    /// What the reactor is to do when there is room.
+    fn on_room(&self, work: Box<dyn FnOnce() + Send>);
+}
+
+/// How a channel stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// There is something to be read, the end of the request included.
+    pub readable: bool,
+    /// Content may be sent, or none ever will.
+    pub room: bool,
+    pub gone: bool,
+}
+
+impl Found {
+    /// Of a stream whose connection is no more.
+    pub const GONE: Found = Found { readable: true, room: true, gone: true };
 }
 
 #[derive(Debug)]
@@ -60,8 +114,8 @@ impl Stream {
     }
 
     /// One stream of a trunk.
-    pub fn of(channel: Channel) -> Stream {
-        Stream(Way::Channel(channel))
+    pub fn of(channel: impl Channel + 'static) -> Stream {
+        Stream(Way::Channel(Box::new(channel)))
     }
 
     /// For pollers, and for what only looks. That of a channel is its trunk's.
@@ -69,16 +123,16 @@ impl Stream {
     pub fn socket(&self) -> BorrowedFd<'_> {
         match &self.0 {
             Way::Socket(own) => own.socket.as_fd(),
-            Way::Channel(channel) => channel.trunk().stream().socket(),
+            Way::Channel(channel) => channel.connection().socket(),
         }
     }
 
     /// `None`: it is a connection of its own.
     #[inline]
-    pub fn channel(&self) -> Option<&Channel> {
+    pub fn channel(&self) -> Option<&dyn Channel> {
         match &self.0 {
             Way::Socket(_) => None,
-            Way::Channel(channel) => Some(channel),
+            Way::Channel(channel) => Some(&**channel),
         }
     }
 
@@ -95,7 +149,7 @@ impl Stream {
     pub fn facts(&self) -> Option<&Arc<Facts>> {
         match &self.0 {
             Way::Socket(_) => self.secured().and_then(Secured::facts),
-            Way::Channel(channel) => channel.trunk().stream().facts(),
+            Way::Channel(channel) => channel.connection().facts(),
         }
     }
 

@@ -31,7 +31,7 @@ _INSTALLED = ("/lib/python3.", "/lib64/python3.", "-packages/")
 
 
 def sample(slots: Sequence[int], calls: Sequence[tuple[int, object]], pools: bool) -> list[Sample]:
-    """Where the requests in these slots wait: their frames, or the pools that have no room for them."""
+    """Returns where the requests in these slots wait: their frames, or the pools that have no room for them."""
     if pools:
         return [(slot, [], wait) for slot, wait in roll(slots, calls)]
     return [(slot, frames, None) for slot, frames in samples(slots, calls)]

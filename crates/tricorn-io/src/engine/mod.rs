@@ -134,7 +134,7 @@ impl Engine {
 
     /// Answers questions about this worker on these listeners, before it starts.
     pub fn open_admin(&self, listeners: Vec<OwnedFd>) -> io::Result<()> {
-        let listeners = listeners.into_iter().map(|socket| Listener::new(socket));
+        let listeners = listeners.into_iter().map(Listener::new);
         let listeners = listeners.collect::<io::Result<Vec<_>>>()?;
         self.shared.has_admin.store(!listeners.is_empty(), Ordering::Relaxed);
         self.shared.baton.take().reactor.open_admin(listeners)

@@ -1,7 +1,7 @@
 //! A connection that the application has taken for itself, to speak another protocol over its socket.
 use super::Engine;
 use crate::exchange::Exchange;
-use crate::exchange::lane::Descriptor;
+use crate::exchange::descriptor::Descriptor;
 use crate::exchange::timers::Timers;
 use crate::scoreboard::Phase;
 use crate::stream::Stream;

@@ -2,8 +2,7 @@
 use super::buffers::Request;
 use super::pace::Pace;
 use crate::config::BodyRate;
-use crate::http2::Channel;
-use crate::stream::Stream;
+use crate::stream::{Channel, Stream};
 use tricorn_proto::http1::{HeadPolicy, Receiver, Step};
 use tricorn_proto::message::Refusal;
 

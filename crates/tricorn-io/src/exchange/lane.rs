@@ -7,6 +7,7 @@
 //! After a loss (`link.rs`) everything is dropped. Whatever needs a descriptor (a poller, a thread that waits, an application that takes
 //! the connection) asks [`Lane::descriptor`].
 use super::counted::Counted;
+use super::descriptor::Descriptor;
 use super::encoding;
 use super::id::RequestId;
 use super::link::{Link, Loss};
@@ -21,8 +22,8 @@ use crate::disk::DiskFile;
 use crate::stream::{Room, Stream};
 use crate::sys::wake::Alarm;
 use crate::tls::Facts;
-use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::io::{self, Errno};
+use rustix::fd::OwnedFd;
+use rustix::io;
 use rustix::net::{SocketAddrUnix, getsockname};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -71,28 +72,6 @@ enum Wait {
     Something,
     /// A whole answer waits for others.
     Held,
-}
-
-/// What of a lane is the operating system's.
-#[derive(Debug, Clone, Copy)]
-pub enum Descriptor<'l> {
-    /// The socket: all that happens to it happens to this exchange.
-    Own(BorrowedFd<'l>),
-    /// The socket of a trunk, which others use as well.
-    Shared,
-}
-
-impl Descriptor<'_> {
-    /// A second one, for others than the server.
-    ///
-    /// # Errors
-    /// EOPNOTSUPP: a stream of HTTP/2 has no socket of its own. Else the system's.
-    pub fn duplicate(self) -> io::Result<OwnedFd> {
-        match self {
-            Descriptor::Own(socket) => io::fcntl_dupfd_cloexec(socket, 3),
-            Descriptor::Shared => Err(Errno::OPNOTSUPP),
-        }
-    }
 }
 
 impl Lane {

@@ -6,6 +6,7 @@ pub mod buffers;
 mod client;
 pub mod closing;
 pub mod counted;
+pub mod descriptor;
 pub mod encoding;
 pub mod id;
 pub mod incoming;

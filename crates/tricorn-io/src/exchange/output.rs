@@ -58,6 +58,13 @@ impl Output {
         self.0.stream.socket()
     }
 
+    /// The connection, if nothing else has to do with it.
+    pub fn into_stream(self) -> Option<Stream> {
+        let shared = self.0.clone();
+        drop(self);
+        Arc::into_inner(shared).map(|shared| shared.stream)
+    }
+
     /// For the monitor. `token`: the connection's.
     pub fn watched(&self, token: Token) -> Watched {
         Watched { shared: Arc::downgrade(&self.0), token }

@@ -129,7 +129,7 @@ impl FramingFields {
             Version::Http10 => self.keep_alive && !self.close,
         };
         // After CONNECT the bytes are tunnel data whatever was answered, never another request.
-        head.keep_alive &= head.kind != Method::Connect;
+        head.keep_alive &= !matches!(head.kind, Method::Connect | Method::Tunnel);
         Ok(())
     }
 

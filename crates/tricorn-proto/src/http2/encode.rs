@@ -93,3 +93,32 @@ fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 
 /// Room for all that a head says besides its fields.
 const HEAD_ROOM: usize = 256;
+
+/// Status, whether there is no content, and fields of a head that was written here.
+pub(super) fn read_head(payload: &[u8]) -> Option<(u16, bool, Fields<'_>)> {
+    let (&[low, high, end], fields) = payload.split_first_chunk()?;
+    Some((u16::from_le_bytes([low, high]), end != 0, Fields::of(fields)))
+}
+
+/// Names and values, as `encode` has written them.
+#[derive(Clone, Copy)]
+pub(super) struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    pub fn of(payload: &'a [u8]) -> Fields<'a> {
+        Fields(payload)
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<(&'a [u8], &'a [u8])> {
+        let (name, rest) = self.0.split_first_chunk()?;
+        let (value, rest) = rest.split_first_chunk()?;
+        let (name, rest) = rest.split_at_checked(u32::from_le_bytes(*name) as usize)?;
+        let (value, rest) = rest.split_at_checked(u32::from_le_bytes(*value) as usize)?;
+        self.0 = rest;
+        Some((name, value))
+    }
+}

@@ -25,6 +25,7 @@ pub mod hpack;
 pub mod output;
 mod parts;
 mod priority;
+mod reading;
 mod receive;
 mod receive_data;
 mod receive_head;

@@ -7,20 +7,10 @@
 //!      └──any other part, of which some has come──▶ Gathering
 //! ```
 use super::connection::Connection;
-use super::encode::{BARE_END, DATA, END, HEAD, INTERIM, MARK};
+use super::encode::{BARE_END, DATA, END, Fields, HEAD, INTERIM, MARK, read_head};
+use super::reading::Reading;
 use super::send::EndStream;
 use super::unsendable::Unsendable;
-
-/// How far the response of a stream was read.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) enum Reading {
-    #[default]
-    Between,
-    /// A part of a part that is no content.
-    Gathering(Vec<u8>),
-    /// Content of which so much is to come.
-    Content { left: u64 },
-}
 
 impl Connection {
     /// Sends bytes of a stream's response, which is parts one behind the other, cut anywhere. How many were taken: fewer if the
@@ -99,13 +89,12 @@ impl Connection {
     fn send_part(&mut self, stream: u32, kind: u8, payload: &[u8]) -> Result<(), Unsendable> {
         match kind {
             END if payload.is_empty() => self.send_end(stream),
-            END => self.send_trailer_fields(stream, Fields(payload)),
+            END => self.send_trailer_fields(stream, Fields::of(payload)),
             HEAD | INTERIM => {
-                let (&[low, high, end], fields) = payload.split_first_chunk().ok_or(Unsendable::Order)?;
-                let status = u16::from_le_bytes([low, high]);
+                let (status, end, fields) = read_head(payload).ok_or(Unsendable::Order)?;
                 match kind {
-                    HEAD => self.send_head_fields(stream, status, Fields(fields), end != 0),
-                    _ => self.send_interim_fields(stream, status, Fields(fields)),
+                    HEAD => self.send_head_fields(stream, status, fields, end),
+                    _ => self.send_interim_fields(stream, status, fields),
                 }
             }
             _ => Err(Unsendable::Order),
@@ -116,21 +105,4 @@ impl Connection {
 fn mark(bytes: &[u8]) -> Option<(u8, u64)> {
     let (&kind, rest) = bytes.split_first()?;
     Some((kind, u64::from_le_bytes(*rest.first_chunk()?)))
-}
-
-/// Names and values, as `encode` has written them.
-#[derive(Clone, Copy)]
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Iterator for Fields<'a> {
-    type Item = (&'a [u8], &'a [u8]);
-
-    fn next(&mut self) -> Option<(&'a [u8], &'a [u8])> {
-        let (name, rest) = self.0.split_first_chunk()?;
-        let (value, rest) = rest.split_first_chunk()?;
-        let (name, rest) = rest.split_at_checked(u32::from_le_bytes(*name) as usize)?;
-        let (value, rest) = rest.split_at_checked(u32::from_le_bytes(*value) as usize)?;
-        self.0 = rest;
-        Some((name, value))
-    }
 }

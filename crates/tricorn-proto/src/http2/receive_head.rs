@@ -4,7 +4,7 @@ use super::connection::Connection;
 use super::context::Context;
 use super::flow::{DEFAULT_WINDOW, ReceiveWindow, SendWindow};
 use super::frame::{FrameHeader, headers};
-use super::parts::Reading;
+use super::reading::Reading;
 use super::request::{Flawed, HeadReader, Request, Rules};
 use super::state::{Event, State, Transition};
 use super::step::Step;

@@ -272,9 +272,8 @@ impl<'a> HeadReader<'a> {
         (head.kind, head.method) = (parsed.kind, span(0..parsed.method));
         (head.target, head.path, head.query) = (span(parsed.target), span(parsed.path), span(parsed.query));
         head.protocol = span(parsed.protocol);
-        if let Some(protocol) = protocol {
-            (head.kind, head.method) = (Method::Connect, method);
-            head.tunnel = protocol;
+        if protocol.is_some() {
+            (head.kind, head.method) = (Method::Tunnel, method);
         }
         match authority {
             Some(authority) => self.host(authority),
@@ -347,7 +346,7 @@ impl<'a> HeadReader<'a> {
                 rules.policy.limits.check_body(length)?;
                 Framing::Length(length)
             }
-            _ if end || head.kind == Method::Connect => Framing::None,
+            _ if end || matches!(head.kind, Method::Connect | Method::Tunnel) => Framing::None,
             _ => Framing::Chunked,
         };
         head.expect_continue = expects && !end && head.framing.has_body();

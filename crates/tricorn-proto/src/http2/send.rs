@@ -41,7 +41,8 @@ impl Connection {
     pub fn send_head(&mut self, stream: u32, head: &ResponseHead<'_>) -> Result<(), Unsendable> {
         let mut part = Vec::new();
         encode::head(&mut part, head);
-        self.write(stream, &part).map(drop)
+        let (status, end, fields) = encode::read_head(&part[encode::MARK..]).ok_or(Unsendable::Order)?;
+        self.send_head_fields(stream, status, fields, end)
     }
 
     pub(super) fn send_head_fields<'f>(

@@ -1,7 +1,7 @@
 //! The streams of a connection: those whose calls run, and the memory of those that are over.
 use super::flow::{ReceiveWindow, SendWindow};
-use super::parts::Reading;
 use super::priority::{Candidate, Priority};
+use super::reading::Reading;
 use super::state::{Event, State, Transition, next};
 use std::collections::VecDeque;
 

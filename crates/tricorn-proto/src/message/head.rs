@@ -27,6 +27,8 @@ pub enum Method {
     Get,
     Head,
     Connect,
+    /// A CONNECT that asks for a WebSocket (RFC 8441).
+    Tunnel,
     Options,
     /// Any other token; its text is `RequestHead::method`.
     Other,
@@ -92,8 +94,6 @@ pub struct RequestHead {
     pub query: Span,
     /// The version as the client wrote it, e.g. `HTTP/1.1`.
     pub protocol: Span,
-    /// The protocol that an extended CONNECT asks for (RFC 8441); empty: it is none.
-    pub tunnel: Span,
     pub version: Version,
     /// The fields the application may see, in order (after `header_map` and `forwarder_headers`).
     pub fields: Vec<Field>,

@@ -47,7 +47,7 @@ pub(super) fn decide(facts: Facts) -> Decision {
         // code of 1xx (Informational) or 204 (No Content)."
         (_, ..200 | 204) => Decision::no_body(false, None),
         // "… in any 2xx (Successful) response to a CONNECT request": what follows is the tunnel, until it closes.
-        (Method::Connect, 200..300) => Decision::of(Framing::UntilClose, false, None),
+        (Method::Connect | Method::Tunnel, 200..300) => Decision::of(Framing::UntilClose, false, None),
         // RFC 9110 section 15.3.6: "a server MUST NOT generate content in a 205 response". RFC 9112 section 6.3 has no
         // rule by which a client knows that, so it is told.
         (_, 205) => Decision::no_body(false, Some(0)),

@@ -36,7 +36,6 @@ pub struct Head {
     pub path: String,
     pub query: String,
     pub protocol: String,
-    pub connect: String,
     pub fields: Vec<(String, String)>,
     pub rest: String,
 }
@@ -253,7 +252,6 @@ fn head(request: &Request) -> Head {
         path: text(head.path.of(bytes)),
         query: text(head.query.of(bytes)),
         protocol: text(head.protocol.of(bytes)),
-        connect: text(request.head.tunnel.of(bytes)),
         fields: head.fields.iter().map(field).collect(),
         rest: format!(
             "{:?} {:?} {:?} {} {}",

@@ -2,8 +2,7 @@
 use crate::disk::DiskFile;
 use crate::exchange::outbox::{Flush, Outbox, SharedBytes};
 use crate::exchange::turn::Turn;
-use crate::http2::Channel;
-use crate::stream::Stream;
+use crate::stream::{Channel, Stream};
 use crate::sys::wake::Alarm;
 use rustix::io::{Errno, IoSlice};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -146,7 +145,7 @@ impl Sending {
     }
 
     /// Gives a whole answer to a trunk, which sends it with others. Nothing waits here.
-    pub fn hold_in(&mut self, channel: &Channel, bytes: &[u8]) -> Progress {
+    pub fn hold_in(&mut self, channel: &dyn Channel, bytes: &[u8]) -> Progress {
         let done = match channel.hold(bytes) {
             Ok(count) => count,
             Err(Errno::AGAIN) => 0,

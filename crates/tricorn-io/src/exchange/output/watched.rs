@@ -7,7 +7,7 @@ use crate::exchange::turn::{Asked, Looked, Turn};
 use crate::stream::Stream;
 use crate::sys::poll::Token;
 use rustix::fd::BorrowedFd;
-use rustix::io;
+use rustix::io::{self, Errno};
 use std::sync::{Arc, Weak};
 
 /// The monitor's handle: it keeps no socket open.
@@ -57,7 +57,7 @@ impl Watched {
                     lent = rest.begin_loan(&shared.stream);
                 }
                 match flush == Flush::Blocked || matches!(lent, Err(Lent::Full)) {
-                    true if self.is_told_of_room(&shared.stream) => Looked::Full,
+                    true if self.leaves_to_reactor(&shared.stream, disks) => Looked::Full,
                     true if watch(shared.stream.socket()).is_ok() => Looked::Full,
                     true => Looked::Unwatched,
                     false => Looked::Away,
@@ -72,9 +72,14 @@ impl Watched {
         looks_again
     }
 
-    /// Of the room of a channel the reactor tells, and of that of a socket the kernel.
-    fn is_told_of_room(&self, stream: &Stream) -> bool {
-        stream.channel().map(|channel| channel.await_room(self.clone())).is_some()
+    /// Whether the reactor goes on when there is room: that of a channel is its to see, that of a socket the kernel's.
+    fn leaves_to_reactor(&self, stream: &Stream, disks: &Arc<Disks>) -> bool {
+        let Some(channel) = stream.channel() else { return false };
+        let (watched, disks) = (self.clone(), disks.clone());
+        channel.on_room(Box::new(move || {
+            watched.send_left(&disks, |_| Err(Errno::OPNOTSUPP));
+        }));
+        true
     }
 
     /// Answers in place of an exchange that has sent nothing: sends a 504, and closes our side.

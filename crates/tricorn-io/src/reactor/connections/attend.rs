@@ -4,8 +4,8 @@ use super::Connections;
 use super::attended::{Attended, Readiness, SlotReadiness};
 use crate::clock;
 use crate::exchange::Exchange;
+use crate::exchange::descriptor::Descriptor;
 use crate::exchange::id::RequestId;
-use crate::exchange::lane::Descriptor;
 use crate::sys::poll::{Event, Token};
 
 impl Connections {

@@ -9,9 +9,10 @@ use super::timeouts::note_progress;
 use crate::clock;
 use crate::exchange::body::{Body, Spool};
 use crate::exchange::id::RequestId;
-use crate::http2::{Channel, Found};
+use crate::http2::TrunkChannel;
 use crate::reactor::bodies::Ahead;
 use crate::scoreboard::Word;
+use crate::stream::{Channel, Found};
 use crate::sys::poll::Token;
 use rustix::io::Errno;
 use tricorn_proto::message::{Method, Refusal};
@@ -44,8 +45,8 @@ impl Connections {
             Phase::Flushing(_) => self.flush(token, false, now),
             Phase::Queued if found.gone => return Some(Outcome::LeftQueue(conn.serial.current(token))),
             Phase::Busy(_) => {
-                if let Some(left) = channel.and_then(|channel| channel.take_left()) {
-                    left.send_left(&self.extra.disks, |_| Err(Errno::OPNOTSUPP));
+                if let Some(work) = channel.filter(|_| found.room).and_then(|channel| channel.take_work()) {
+                    work();
                 }
                 return self.note_stream(token, found).map(Outcome::Ready);
             }
@@ -55,9 +56,9 @@ impl Connections {
     }
 
     /// The stream of this entry, while its connection is there.
-    fn channel(&self, token: Token) -> Option<Channel> {
+    fn channel(&self, token: Token) -> Option<TrunkChannel> {
         let Role::Stream { id, .. } = self.conns.get(token)?.role else { return None };
-        self.trunk_of(token).map(|trunk| Channel::new(trunk, id))
+        self.trunk_of(token).map(|trunk| TrunkChannel::new(trunk, id))
     }
 
     /// The client has given it up.
@@ -84,7 +85,7 @@ impl Connections {
     /// Content has come, or the end: to where the request's body is.
     fn read_stream(&mut self, token: Token, now: u64) -> Option<Outcome> {
         let id = self.conns.get(token)?.serial.current(token);
-        if self.conns.request(id)?.head.kind == Method::Connect {
+        if self.conns.request(id)?.head.kind == Method::Tunnel {
             // What follows is no body.
             return self.complete_stream(id, now, false);
         }

@@ -15,7 +15,7 @@ use crate::config;
 use crate::exchange::buffers::Request;
 use crate::exchange::id::RequestId;
 use crate::exchange::output::Output;
-use crate::http2::{Channel, Trunk};
+use crate::http2::{Trunk, TrunkChannel};
 use crate::scoreboard::Word;
 use crate::stream::Stream;
 use crate::sys::poll::Token;
@@ -43,14 +43,17 @@ impl Connections {
         let now = clock::now();
         let Some(settings) = self.config.http2.as_ref().map(|http2| http2.settings) else { return };
         let Some(conn) = self.conns.get_mut(token) else { return };
-        let Some(output) = conn.output.take() else { return };
         let mut first = Vec::new();
         if let Some(request) = conn.serial.end() {
             first.extend_from_slice(request.unread());
             self.buffers.give(request);
         }
+        let Some(stream) = conn.output.take().and_then(Output::into_stream) else {
+            self.close(token);
+            return;
+        };
         let session = http2::Connection::new(settings, now / MILLI);
-        conn.role = Role::Trunk(Box::new(TrunkReader::new(Trunk::new(output, session), first, now)));
+        conn.role = Role::Trunk(Box::new(TrunkReader::new(Trunk::new(stream, session), first, now)));
         conn.edges.may_be_readable();
         self.deadlines.enter(token, &mut conn.phase, Change::Multiplexed, now);
         self.board.add(Word::Http2Connections, 1);
@@ -172,7 +175,7 @@ impl Connections {
         take_head(&mut request, head, now);
         request.note_announced(parent.announced.as_ref());
         parent.stage.is_misplaced(&mut request);
-        let mut conn = Conn::new(Stream::of(Channel::new(trunk.clone(), id)), parent.origin);
+        let mut conn = Conn::new(Stream::of(TrunkChannel::new(trunk.clone(), id)), parent.origin);
         conn.stage = parent.stage;
         conn.role = Role::Stream { trunk: token, id };
         conn.edges.is_drained();

@@ -56,7 +56,7 @@ pub fn read(head: &RequestHead, bytes: &[u8]) -> Result<Option<Asked>, Wrong> {
 
 /// The same of an extended CONNECT. Its key and version are HTTP/2's.
 fn read_connect(head: &RequestHead, bytes: &[u8]) -> Result<Option<Asked>, Wrong> {
-    if !head.tunnel.of(bytes).eq_ignore_ascii_case(b"websocket") {
+    if head.kind != Method::Tunnel {
         return Ok(None);
     }
     let mut wanted = Wanted::default();
