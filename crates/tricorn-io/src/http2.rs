@@ -15,7 +15,7 @@ use crate::sys::poll::Token;
 use crate::sys::wake::Alarm;
 use rustix::io::{self, Errno, IoSlice};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tricorn_proto::http2::{Connection, Context, Progress, Request, Step, Violation};
+use tricorn_proto::http2::{Connection, Context, ErrorCode, Progress, Request, Step, Violation};
 
 pub struct Trunk {
     stream: Stream,
@@ -229,6 +229,11 @@ impl Trunk {
                 visit(channel.token);
             }
         }
+    }
+
+    /// Ends a stream with a code, unless it has ended.
+    pub fn reset(&self, id: u32, code: ErrorCode) {
+        self.state().session.reset(id, code);
     }
 
     /// The call of a stream is over, or there will be none: whatever is missing, the client is told that it does not come, by the next

@@ -7,13 +7,14 @@ use harness::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tricorn_io::{Config, Engine, Exchange, Http2, Incoming, Sent, clock::SECOND};
-use tricorn_proto::http2::Settings;
 use tricorn_proto::http2::frame::Kind;
+use tricorn_proto::http2::{PREFACE, Settings};
 use tricorn_proto::response::HeadInputs;
 
 const WINDOW: u32 = 65_535;
 const NO_ERROR: u32 = 0;
 const INTERNAL_ERROR: u32 = 2;
+const CANCEL: u32 = 8;
 
 fn speaking(config: Config) -> Config {
     let http2 = Http2 { cleartext: true, idle_timeout: NEVER, settings: Settings::default() };
@@ -57,6 +58,19 @@ fn a_stream_is_answered_while_another_one_waits() {
     gate.open(1);
     assert_eq!(client.response(held).body, b"held");
     assert_eq!(server.get(Word::Connections), 1, "streams are none");
+}
+
+#[test]
+fn a_preface_may_come_in_pieces() {
+    let (server, _) = server(config());
+    let mut pieces = server.connect();
+    for piece in PREFACE.chunks(5) {
+        let before = server.get(Word::BytesIn);
+        pieces.send(piece);
+        server.until_at_least(Word::BytesIn, before + piece.len() as u64);
+    }
+    let settings = pieces.take(9);
+    assert_eq!((settings[3], &settings[5..]), (4, &[0; 4][..]), "SETTINGS");
 }
 
 #[test]
@@ -253,6 +267,7 @@ fn a_client_that_takes_nothing_is_given_up_with_its_stream() {
     let mut client = Client2::connect(server.address, 0);
     let stream = client.get("/big");
     client.until("the stream is reset", |client| client.streams[&stream].reset.is_some());
+    assert_eq!(client.streams[&stream].reset, Some(CANCEL));
     server.until(Word::WriteTimeouts, 1);
     let next = client.ask("HEAD", "/", &[], true);
     assert_eq!(client.response(next).status, 200, "the connection lives");

@@ -85,10 +85,7 @@ impl Connections {
         let output = conn.output.insert(output);
         match (link.loss(), waits) {
             _ if elsewhere => self.close(token),
-            (Some(loss), _) => {
-                self.count_loss(loss);
-                self.close(token);
-            }
+            (Some(loss), _) => self.cut_off(token, loss),
             (None, false) => self.finish_reply(token, link.may_reuse(), now),
             (None, true) => {
                 let outgoing = Outgoing::new(output, Then::of(link.may_reuse()));

@@ -127,8 +127,7 @@ impl Connections {
         match self.deadlines.timeouts().judge_reply(outgoing, acknowledged, now) {
             Some(until) => self.set_deadline(token, until),
             None => {
-                self.count_loss(Loss::TimedOut);
-                self.close(token);
+                self.cut_off(token, Loss::TimedOut);
             }
         }
     }

@@ -13,6 +13,7 @@ use crate::reactor::warnings::Incident;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
 use std::sync::Arc;
+use tricorn_proto::http2::ErrorCode;
 
 impl Connections {
     pub(super) fn hold(&mut self, token: Token, now: u64) {
@@ -117,8 +118,21 @@ impl Connections {
         }
     }
 
+    /// Ends a connection or a stream whose reply cannot go on.
     #[cold]
-    pub(super) fn count_loss(&mut self, loss: Loss) {
+    pub(super) fn cut_off(&mut self, token: Token, loss: Loss) {
+        self.count_loss(loss);
+        if loss == Loss::TimedOut
+            && let Some(Role::Stream { trunk, id }) = self.conns.get(token).map(|conn| &conn.role)
+            && let Some(Role::Trunk(reader)) = self.conns.get(*trunk).map(|conn| &conn.role)
+        {
+            // Else the client is told of an error of the server's.
+            reader.trunk().reset(*id, ErrorCode::Cancel);
+        }
+        self.close(token);
+    }
+
+    fn count_loss(&mut self, loss: Loss) {
         match loss {
             Loss::Gone => self.board.add(Word::ClientGone, 1),
             Loss::TimedOut => {

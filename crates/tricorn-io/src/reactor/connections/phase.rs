@@ -13,7 +13,7 @@
 //!                                  └───────────── Left ─────────────── Bridged       (its application has the socket)
 //!
 //!   Idle ── HandshakeBegun ──▶ Handshaking ── HandshakeOver ──▶ Idle       (by a listener with TLS)
-//!   Idle ── Multiplexed ──▶ Multiplexed                                    (HTTP/2: the phases above are those of its streams)
+//!   Idle, Head ── Multiplexed ──▶ Multiplexed                              (HTTP/2: the phases above are those of its streams)
 //!   Idle, Head, Body, Storing, Queued ── Answered ──▶ Flushing
 //!   any ── Shut ──▶ Lingering ──▶ closed
 //! ```
@@ -102,7 +102,7 @@ impl Phase {
         *self = match (&*self, change) {
             (Phase::Idle, Change::Accepted) | (Phase::Handshaking, Change::HandshakeOver) => Phase::Idle,
             (Phase::Idle, Change::HandshakeBegun) => Phase::Handshaking,
-            (Phase::Idle, Change::Multiplexed) => Phase::Multiplexed,
+            (Phase::Idle | Phase::Head, Change::Multiplexed) => Phase::Multiplexed,
             (Phase::Idle, Change::TakenOver) => Phase::Queued,
             (Phase::Idle, Change::Bytes { .. }) => Phase::Head,
             (Phase::Idle | Phase::Head, Change::Head) => Phase::Body,

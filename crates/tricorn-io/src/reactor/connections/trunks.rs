@@ -272,13 +272,13 @@ impl Connections {
         let trunk = reader.trunk().clone();
         self.flush_trunk(&trunk);
         let standing = trunk.standing();
-        if look == Look::Failed && !trunk.is_broken() && standing.has_failed {
+        let has_left = look == Look::Failed && !standing.has_failed;
+        if has_left || trunk.is_broken() {
+            self.close(token);
+        } else if look == Look::Failed || standing.is_over {
+            // Frames of the client may be under way, and would make the end a reset of the connection.
             self.part_from_streams(&trunk);
             self.linger(token);
-        } else if look == Look::Failed || trunk.is_broken() {
-            self.close(token);
-        } else if standing.is_over {
-            self.close_gracefully(token);
         } else {
             if look == Look::Choked && !standing.waits {
                 self.later(token);
