@@ -52,6 +52,10 @@ BY_UNIX_SOCKET = ("sync-unix", "gthread-unix", "asgi-unix", "tornado-unix", "uni
 BY_UNIX_SOCKET_ON_PUSH = ("conformance/wsgi_pep3333/test_environ.py", "conformance/rfc6455/test_control.py")
 """What differs by the socket is the environ's addresses. `make test` asks one file of each suite both ways."""
 
+H2SPEC = "conformance/rfc9113/test_h2spec.py"
+H2SPEC_ON_PUSH = {"worker_class": "gthread", "transport": "cleartext"}
+"""What it tries is the core's affair, the same for each class."""
+
 FRAMEWORKS = "frameworks/test_frameworks.py"
 FRAMEWORK_ON_PUSH = "flask"
 CLASS_ON_PUSH = "gthread"
@@ -73,6 +77,8 @@ def _is_for_the_night(file: str, parameters: Mapping[str, object], identifier: s
         return parameters["worker_class"] not in DOCTOR_CLASSES_ON_PUSH
     if file == INTERPRETERS and "python" in parameters:
         return identifier not in INTERPRETERS_ON_PUSH
+    if file == H2SPEC:
+        return dict(parameters) != H2SPEC_ON_PUSH
     if _is_below(file, (CONFORMANCE,)) and parameters.get("server") in BY_UNIX_SOCKET:
         return file not in BY_UNIX_SOCKET_ON_PUSH
     if file == FRAMEWORKS and parameters["framework"] != FRAMEWORK_ON_PUSH and parameters["server"] != CLASS_ON_PUSH:
