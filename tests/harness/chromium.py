@@ -50,6 +50,9 @@ console.error = (...words) => { tricornErrors.push(words.join(' ')); error(...wo
 class Chromium:
     """A context manager: inside it the browser runs, with a profile of its own; afterwards nothing of it is left."""
 
+    def __init__(self, *flags: str) -> None:
+        self._flags = flags
+
     def __enter__(self) -> Self:
         client = pytest.importorskip("websockets.sync.client")
         self._connection = ExitStack()
@@ -59,7 +62,7 @@ class Chromium:
         # Its sandbox refuses to run as root, and where it is not set up. Only pages of our own are opened.
         command += ["--no-sandbox"]
         self.process = subprocess.Popen(
-            [*command, "about:blank"],
+            [*command, *self._flags, "about:blank"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

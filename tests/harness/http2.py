@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
@@ -13,12 +13,13 @@ from h2.events import (
     ConnectionTerminated,
     DataReceived,
     Event,
+    InformationalResponseReceived,
     ResponseReceived,
     StreamEnded,
     StreamReset,
     TrailersReceived,
 )
-from h2.exceptions import ProtocolError
+from h2.exceptions import ProtocolError, StreamClosedError
 from h2.settings import SettingCodes
 
 from tests.harness.wire import Fields, Malformed, Wire
@@ -39,6 +40,8 @@ class Answer:
     fields: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
     trailers: dict[str, str] = field(default_factory=dict)
+    interims: list[list[tuple[str, str]]] = field(default_factory=list)
+    """Fields of the interim responses, which may repeat."""
     ended: bool = False
     reset: int | None = None
     """Error code of RST_STREAM."""
@@ -48,18 +51,31 @@ class Answer:
         return int(self.fields[":status"])
 
 
+class PatientConnection(H2Connection):
+    """h2 takes GOAWAY for the end of the connection. Streams that were under way go on (RFC 9113 section 6.8)."""
+
+    def _receive_goaway_frame(self, frame: Any) -> tuple[list[Any], list[Event]]:
+        event = ConnectionTerminated()
+        event.error_code, event.last_stream_id = frame.error_code, frame.last_stream_id
+        return [], [event]
+
+
 class Http2Wire:
     """HTTP/2 over a connection that is there: by prior knowledge, or after a handshake that has agreed on it."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: Wire, *, scheme: str = "http") -> None:
         self.wire = wire
-        self.client = H2Connection(H2Configuration(client_side=True, header_encoding="latin-1"))
+        self.scheme = scheme
+        self.client = PatientConnection(H2Configuration(client_side=True, header_encoding="latin-1"))
         self.client.initiate_connection()
         self.answers: dict[int, Answer] = {}
         self.goaway: int | None = None
         """Error code of GOAWAY."""
         self.is_over = False
-        self.unread = b""
+        self._rest = b""
+        """A frame that is not complete."""
+        self.unread: set[int] = set()
+        """Streams whose content is not taken: their windows are never opened again, the connection's is."""
         self.flush()
 
     def __enter__(self) -> Self:
@@ -78,7 +94,7 @@ class Http2Wire:
     ) -> int:
         """Sends the head of a request, of an extended CONNECT for a protocol. Returns its stream."""
         stream: int = self.client.get_next_available_stream_id()
-        pseudo = [(":method", method), (":scheme", "http"), (":authority", "t"), (":path", target)]
+        pseudo = [(":method", method), (":scheme", self.scheme), (":authority", "t"), (":path", target)]
         if protocol is not None:
             pseudo.append((":protocol", protocol))
         self.client.send_headers(stream, [*pseudo, *fields], end_stream=end)
@@ -99,6 +115,33 @@ class Http2Wire:
 
     def get(self, target: str, *fields: tuple[str, str]) -> Answer:
         return self.answer(self.begin("GET", target, fields))
+
+    def post(self, target: str, body: bytes, *fields: tuple[str, str]) -> Answer:
+        stream = self.begin("POST", target, [("content-length", str(len(body))), *fields], end=False)
+        self.upload(stream, body)
+        return self.answer(stream)
+
+    def upload(self, stream: int, body: bytes) -> int:
+        """Sends the content of a request as the windows allow, until the stream is reset. Returns what was taken."""
+        sent = 0
+        while sent < len(body):
+            self.read_until(lambda: self._window(stream) != 0, f"the window of stream {stream} opens")
+            room = min(self._window(stream), self.client.max_outbound_frame_size, len(body) - sent)
+            if room < 0:
+                return sent
+            sent += room
+            self.client.send_data(stream, body[sent - room : sent], end_stream=sent == len(body))
+            self.flush()
+        return sent
+
+    def _window(self, stream: int) -> int:
+        """Bytes that may be sent; -1 if the stream is over."""
+        if self.answers[stream].reset is not None:
+            return -1
+        try:
+            return int(self.client.local_flow_control_window(stream))
+        except StreamClosedError:
+            return -1
 
     def answer(self, stream: int) -> Answer:
         """Waits until the stream has ended."""
@@ -141,9 +184,9 @@ class Http2Wire:
         except ConnectionError:
             piece = b""
         self.is_over = not piece
-        self.unread += piece
-        while len(self.unread) >= (end := HEADER + int.from_bytes(self.unread[:3], "big")):
-            frame, self.unread = self.unread[:end], self.unread[end:]
+        self._rest += piece
+        while len(self._rest) >= (end := HEADER + int.from_bytes(self._rest[:3], "big")):
+            frame, self._rest = self._rest[:end], self._rest[end:]
             self._receive(frame)
         self.flush()
 
@@ -167,7 +210,13 @@ class Http2Wire:
             self.answers[event.stream_id].trailers = {str(name): str(value) for name, value in event.headers}
         elif isinstance(event, DataReceived):
             self.answers[event.stream_id].body += event.data
-            self.client.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+            if event.stream_id not in self.unread:
+                self.client.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+            elif event.flow_controlled_length:
+                self.client.increment_flow_control_window(event.flow_controlled_length)
+        elif isinstance(event, InformationalResponseReceived):
+            fields = [(str(name), str(value)) for name, value in event.headers]
+            self.answers[event.stream_id].interims.append(fields)
         elif isinstance(event, StreamEnded):
             self.answers[event.stream_id].ended = True
         elif isinstance(event, StreamReset):
