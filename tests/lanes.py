@@ -49,6 +49,8 @@ INTERPRETERS_ON_PUSH = ("3.13", "static")
 CONFORMANCE = "conformance"
 BY_UNIX_SOCKET = ("sync-unix", "gthread-unix", "asgi-unix", "tornado-unix", "unix")
 """Servers of the conformance suites that differ from another one only by the socket."""
+BY_HTTP2_AT_NIGHT = ("gevent-h2", "tornado-h2", "aiohttp-h2")
+"""`make test` asks one class of WSGI and one of ASGI over HTTP/2."""
 BY_UNIX_SOCKET_ON_PUSH = ("conformance/wsgi_pep3333/test_environ.py", "conformance/rfc6455/test_control.py")
 """What differs by the socket is the environ's addresses. `make test` asks one file of each suite both ways."""
 
@@ -79,6 +81,8 @@ def _is_for_the_night(file: str, parameters: Mapping[str, object], identifier: s
         return identifier not in INTERPRETERS_ON_PUSH
     if file == H2SPEC:
         return dict(parameters) != H2SPEC_ON_PUSH
+    if _is_below(file, (CONFORMANCE,)) and parameters.get("server") in BY_HTTP2_AT_NIGHT:
+        return True
     if _is_below(file, (CONFORMANCE,)) and parameters.get("server") in BY_UNIX_SOCKET:
         return file not in BY_UNIX_SOCKET_ON_PUSH
     if file == FRAMEWORKS and parameters["framework"] != FRAMEWORK_ON_PUSH and parameters["server"] != CLASS_ON_PUSH:

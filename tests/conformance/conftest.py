@@ -9,11 +9,23 @@ import pytest
 from tests.conftest import Pool
 from tests.harness import Server, each
 from tests.harness.classes import EVENT_LOOPS, SERVERS_OF_CLASSES, THREADED
+from tests.harness.http2_client import Http2Client
 
 BODY_BUFFER = 64 * 1024
 
 
+HTTP2 = {"http_protocols": "h2,h1", "http2_cleartext": "prior-knowledge"}
+
+
+def over_http2(server: Server) -> Server:
+    """The server as clients of HTTP/2 see it: nobody else may have asked for one with these settings."""
+    server.wire_type = Http2Client
+    return server
+
+
 def conforming(pool: Pool, worker_class: str, transport: str, **more: Any) -> Server:
+    if transport == "h2":
+        return over_http2(conforming(pool, worker_class, "tcp", **HTTP2, **more))
     return pool.get(
         worker_class=worker_class,
         transport=transport,
@@ -24,20 +36,36 @@ def conforming(pool: Pool, worker_class: str, transport: str, **more: Any) -> Se
     )
 
 
-@pytest.fixture(
-    scope="session",
-    params=each(
-        "sync-tcp",
-        "sync-unix",
-        "gthread-tcp",
-        "gthread-unix",
-        "gevent-tcp",
-        "asgi-tcp",
-        "asgi-unix",
-        "tornado-tcp",
-        "aiohttp-tcp",
-    ),
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Nobody speaks HTTP/1.0 and HTTP/2 at once: those pairs are no tests."""
+    apart = [item for item in items if _is_impossible(item)]
+    if apart:
+        config.hook.pytest_deselected(items=apart)
+        items[:] = [item for item in items if not _is_impossible(item)]
+
+
+def _is_impossible(item: pytest.Item) -> bool:
+    call = getattr(item, "callspec", None)
+    parameters = call.params if call else {}
+    return str(parameters.get("server", "")).endswith("-h2") and parameters.get("version") == "1.0"
+
+
+BY_HTTP1 = (
+    "sync-tcp",
+    "sync-unix",
+    "gthread-tcp",
+    "gthread-unix",
+    "gevent-tcp",
+    "asgi-tcp",
+    "asgi-unix",
+    "tornado-tcp",
+    "aiohttp-tcp",
 )
+"""Classes and transports of the suites that are about HTTP/1."""
+BY_HTTP2 = ("gthread-h2", "gevent-h2", "asgi-h2", "tornado-h2", "aiohttp-h2")
+
+
+@pytest.fixture(scope="session", params=each(*BY_HTTP1))
 def server(request: pytest.FixtureRequest, pool: Pool) -> Server:
     worker_class, _, transport = request.param.partition("-")
     return conforming(pool, worker_class, transport)

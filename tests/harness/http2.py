@@ -38,7 +38,9 @@ class Answer:
     """What came on one stream."""
 
     fields: dict[str, str] = field(default_factory=dict)
-    body: bytes = b""
+    lines: list[tuple[str, str]] = field(default_factory=list)
+    """The same as `fields`, which may repeat."""
+    pieces: list[bytes] = field(default_factory=list)
     trailers: dict[str, str] = field(default_factory=dict)
     interims: list[list[tuple[str, str]]] = field(default_factory=list)
     """Fields of the interim responses, which may repeat."""
@@ -49,6 +51,10 @@ class Answer:
     @property
     def status(self) -> int:
         return int(self.fields[":status"])
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(self.pieces)
 
 
 class PatientConnection(H2Connection):
@@ -90,28 +96,25 @@ class Http2Wire:
             self.wire.sock.sendall(self.client.data_to_send())
 
     def begin(
-        self, method: str, target: str, fields: Fields = (), *, end: bool = True, protocol: str | None = None
+        self,
+        method: str,
+        target: str,
+        fields: Fields = (),
+        *,
+        authority: str = "t",
+        end: bool = True,
+        protocol: str | None = None,
     ) -> int:
         """Sends the head of a request, of an extended CONNECT for a protocol. Returns its stream."""
         stream: int = self.client.get_next_available_stream_id()
-        pseudo = [(":method", method), (":scheme", self.scheme), (":authority", "t"), (":path", target)]
+        pseudo = [(":method", method), (":scheme", self.scheme), (":authority", authority), (":path", target)]
         if protocol is not None:
             pseudo.append((":protocol", protocol))
-        self.client.send_headers(stream, [*pseudo, *fields], end_stream=end)
+        head = [(name.encode(), value.encode("latin-1")) for name, value in [*pseudo, *fields]]
+        self.client.send_headers(stream, head, end_stream=end)
         self.answers[stream] = Answer()
         self.flush()
         return stream
-
-    def send(self, stream: int, content: bytes, *, end: bool = False) -> None:
-        """Sends content, in frames and as the windows open."""
-        at = 0
-        while at < len(content):
-            self.read_until(lambda: self.client.local_flow_control_window(stream) > 0, "the window opens")
-            room = min(self.client.local_flow_control_window(stream), self.client.max_outbound_frame_size)
-            piece = content[at : at + room]
-            at += len(piece)
-            self.client.send_data(stream, piece, end_stream=end and at == len(content))
-            self.flush()
 
     def get(self, target: str, *fields: tuple[str, str]) -> Answer:
         return self.answer(self.begin("GET", target, fields))
@@ -121,7 +124,7 @@ class Http2Wire:
         self.upload(stream, body)
         return self.answer(stream)
 
-    def upload(self, stream: int, body: bytes) -> int:
+    def upload(self, stream: int, body: bytes, *, end: bool = True) -> int:
         """Sends the content of a request as the windows allow, until the stream is reset. Returns what was taken."""
         sent = 0
         while sent < len(body):
@@ -130,7 +133,7 @@ class Http2Wire:
             if room < 0:
                 return sent
             sent += room
-            self.client.send_data(stream, body[sent - room : sent], end_stream=sent == len(body))
+            self.client.send_data(stream, body[sent - room : sent], end_stream=end and sent == len(body))
             self.flush()
         return sent
 
@@ -205,11 +208,13 @@ class Http2Wire:
         if isinstance(event, ConnectionTerminated):
             self.goaway = int(event.error_code or 0)
         elif isinstance(event, ResponseReceived):
-            self.answers[event.stream_id].fields = {str(name): str(value) for name, value in event.headers}
+            answer = self.answers[event.stream_id]
+            answer.lines = [(str(name), str(value)) for name, value in event.headers]
+            answer.fields = dict(answer.lines)
         elif isinstance(event, TrailersReceived):
             self.answers[event.stream_id].trailers = {str(name): str(value) for name, value in event.headers}
         elif isinstance(event, DataReceived):
-            self.answers[event.stream_id].body += event.data
+            self.answers[event.stream_id].pieces.append(event.data)
             if event.stream_id not in self.unread:
                 self.client.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
             elif event.flow_controlled_length:

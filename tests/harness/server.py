@@ -221,6 +221,8 @@ class Server:
 
         `fresh`: with an interpreter of its own, and not forked from one that has imported what the arbiter imports.
         """
+        self.wire_type = Wire
+        """Connections of tests: HTTP/1.1, unless a suite asks the same over HTTP/2."""
         self.directory = Path(tempfile.mkdtemp(prefix="tricorn-t-"))
         self.workers = workers
         self.address: Address
@@ -321,7 +323,7 @@ class Server:
         return pid
 
     def connect(self, **options: Any) -> Wire:
-        return Wire(self.address, **options)
+        return self.wire_type(self.address, **options)
 
     def get(self, target: str, *fields: tuple[str, str]) -> Reply:
         """One request on a connection of its own."""

@@ -241,6 +241,11 @@ class Wire:
             self.sock.settimeout(before)
         return bool(self.unread)
 
+    def wait_begun(self) -> None:
+        """Waits for the first bytes of a response."""
+        if not self.unread:
+            self._more("the head")
+
     def _receive(self) -> bytes:
         return self.sock.recv(65536)
 

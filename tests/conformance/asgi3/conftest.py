@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from tests.conformance.asgi3.play import Stage
+from tests.conformance.conftest import HTTP2, over_http2
 from tests.conftest import Pool
 from tests.harness import REFERENCE, Server
+from tests.harness.http2_client import Http2Client
 from tests.harness.needs import needs
 
 
@@ -17,6 +19,8 @@ def playing(pool: Pool, loop: str, transport: str = "tcp", **more: Any) -> Serve
         needs("uvloop")
     if REFERENCE:
         pytest.skip("the reference server keeps to ASGI in its own way")
+    if transport == "h2":
+        return over_http2(playing(pool, loop, "tcp", **HTTP2, **more))
     return pool.get(
         "asgi.play:application",
         worker_class="asgi",
@@ -27,7 +31,7 @@ def playing(pool: Pool, loop: str, transport: str = "tcp", **more: Any) -> Serve
     )
 
 
-@pytest.fixture(scope="session", params=["asyncio-tcp", "uvloop-unix"])
+@pytest.fixture(scope="session", params=["asyncio-tcp", "uvloop-unix", "asyncio-h2"])
 def server(request: pytest.FixtureRequest, pool: Pool) -> Server:
     loop, _, transport = request.param.partition("-")
     return playing(pool, loop, transport)
@@ -51,8 +55,9 @@ def stage(server: Server) -> Stage:
 @pytest.fixture
 def hasty(server: Server, pool: Pool) -> Stage:
     """One whose requests are cancelled as soon as their client has left."""
-    is_unix = isinstance(server.address, str)
-    loop, transport = ("uvloop", "unix") if is_unix else ("asyncio", "tcp")
+    loop, transport = ("uvloop", "unix") if isinstance(server.address, str) else ("asyncio", "tcp")
+    if server.wire_type is Http2Client:
+        transport = "h2"
     return Stage(playing(pool, loop, transport, asgi_disconnect_grace_period=0))
 
 

@@ -10,6 +10,7 @@ from tests.conformance.asgi3.conftest import playing
 from tests.conformance.asgi3.play import ANSWER, DISCONNECT, RECEIVE, Stage, body, head, piece, start
 from tests.conftest import Pool
 from tests.harness import Server, Wire, until
+from tests.harness.http2_client import Http2Client
 from tests.harness.wire import request
 
 ENDS = pytest.mark.parametrize("end", ["close", "reset"])
@@ -32,7 +33,7 @@ def test_an_application_that_waits_for_something_else_is_cancelled(hasty: Stage,
 def test_a_response_that_has_begun_is_cancelled_too(hasty: Stage, end: str) -> None:
     wire = hasty.connect()
     wire.send(hasty.request(start(), body(b"one", True), ("say", "waits"), ("endless",)))
-    assert wire.sock.recv(1000)
+    wire.wait_begun()
     hasty.told(1)  # `send` may give way to others, and a task that is cancelled there says nothing
     leave(wire, end)
     assert hasty.told(3)[1:] == ["cancelled", "cleaned up"]
@@ -51,6 +52,8 @@ def test_one_that_receives_the_disconnect_may_end_as_it_likes(stage: Stage) -> N
 def test_what_came_of_a_request_is_received_before_the_departure(stage: Stage, end: str, length: int) -> None:
     """Also by an application that receives only afterwards: frameworks take the first event for the request."""
     wire = stage.connect()
+    if isinstance(wire, Http2Client):
+        pytest.xfail("content of a stream is dropped with its connection")
     asked = stage.request(("say", "waits"), stage.gate, RECEIVE, RECEIVE, method="POST", body=b"pay")
     wire.send(asked.replace(b"Content-Length: 3", b"Content-Length: %d" % length))
     stage.told(1)
@@ -77,7 +80,7 @@ def test_sending_to_a_client_that_left_does_nothing(stage: Stage, end: str) -> N
     """Until 2.4 of the specification, which is what is announced: frameworks do not expect an OSError."""
     wire = stage.connect()
     wire.send(stage.request(start(), body(b"one", True), RECEIVE, RECEIVE, *AGAIN_AND_AGAIN))
-    assert wire.sock.recv(1000)
+    wire.wait_begun()
     leave(wire, end)
     _, event, *sends = stage.told(22)
     assert event == DISCONNECT
@@ -92,7 +95,7 @@ def test_what_is_sent_to_a_client_that_left_is_not_looked_at(stage: Stage, end: 
     events = [{"type": kind, "status": "none", "headers": 5, "path": 5} for kind in wrong]
     steps = [("attempt", event) for event in (*events, piece(b"", False), head(), piece(b""))]
     wire.send(stage.request(start(), body(b"one", True), RECEIVE, RECEIVE, ("wait", stage.tag), *steps))
-    assert wire.sock.recv(1000)
+    wire.wait_begun()
     leave(wire, end)
     stage.told(2)
     stage.go()
@@ -122,7 +125,7 @@ def test_who_sends_without_end_lets_others_have_their_turn_and_is_cancelled(serv
     stage = Stage(server)
     wire = stage.connect()
     wire.send(stage.request(start(), body(b"one", True), ("pour_forever",)))
-    assert wire.sock.recv(1000)
+    wire.wait_begun()
     wire.reset()
     until(lambda: stage.alive() and stage.told() == ["CancelledError"], "it ends")
 
@@ -163,7 +166,7 @@ def test_a_handler_whose_client_has_left_runs_to_its_end(server: Server) -> None
     told.told(2)
     working.told(1)
     for wire in wires[2:]:
-        assert wire.sock.recv(1000)
+        wire.wait_begun()
     for wire in wires:
         wire.reset()
     assert streaming.told(2) == ["cancelled", "cleaned up"], "a stream that is not read, when the grace is over"

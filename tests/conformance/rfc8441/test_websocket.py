@@ -38,7 +38,7 @@ class Tunnel:
         self._read = 0
 
     def say(self, event: Event) -> None:
-        self.http2.send(self.stream, self.session.send(event))
+        self.http2.upload(self.stream, self.session.send(event), end=False)
 
     def hear(self) -> Event:
         """Returns the next event; a message comes whole."""

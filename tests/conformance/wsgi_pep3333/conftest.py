@@ -30,6 +30,8 @@ def calling_wsgi(pool: Pool, worker_class: str, transport: str, **options: Any) 
         "gthread-unix",
         "gevent-tcp",
         "eventlet-unix",
+        "gthread-h2",
+        "gevent-h2",
         # One class that waits in threads, and one that waits in a hub, which begin before the body is there.
         "sync-tcp-unbuffered",
         "gevent-unix-unbuffered",

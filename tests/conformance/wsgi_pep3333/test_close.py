@@ -44,7 +44,7 @@ def test_when_the_client_goes_away(server: Server, end: str) -> None:
     tag = new_tag()
     wire = server.connect()
     wire.send(request("GET", f"/closing?tag={tag}&how=endless&raw"))
-    wire.sock.recv(1000)
+    wire.wait_begun()
     getattr(wire, end)()
     until(lambda: seen(server, tag), "close() is called")
     assert seen(server, tag) == 1

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.harness import REFERENCE, Server, with_each
+from tests.harness.http2_client import Http2Client
 from tests.harness.wire import Fields, request
 
 
@@ -25,7 +26,7 @@ def test_keys_every_request_has(server: Server, version: str) -> None:
         "PATH_INFO": ["str", "/echo/a b"],
         "QUERY_STRING": ["str", "x=1&y=%20"],
         "RAW_URI": ["str", "/echo/a%20b?x=1&y=%20"],
-        "SERVER_PROTOCOL": ["str", f"HTTP/{version}"],
+        "SERVER_PROTOCOL": ["str", "HTTP/2.0" if server.wire_type is Http2Client else f"HTTP/{version}"],
         "HTTP_HOST": ["str", "t"],
         "wsgi.url_scheme": ["str", "http"],
         "wsgi.version": ["tuple", [1, 0]],
