@@ -9,6 +9,9 @@ import shutil
 import signal
 import ssl
 import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -367,3 +370,60 @@ def test_access_log_and_metrics(worker_class: str) -> None:
     assert value(samples, "http2_streams_total") == 3
     assert value(samples, "http2_resets_total") == 1
     assert value(samples, "http2_violations_total") == 0
+
+
+# --- load ---
+
+
+@ALL_CLASSES
+@pytest.mark.parametrize("transport", ["cleartext", "tls"])
+@pytest.mark.nightly
+def test_h2load(pool: Pool, authority: Authority, worker_class: str, transport: str, tmp_path: Path) -> None:
+    """Two thousand uploads in a hundred streams of four connections; nghttp2's client fails on any error of frames."""
+    if shutil.which("h2load") is None:
+        pytest.skip("h2load is not installed")
+    (tmp_path / "body").write_bytes(b"x" * 10_000)
+    if transport == "tls":
+        pair = authority.issue("server").pair
+        server = pool.get(worker_class=worker_class, http_protocols="h2,h1", certificate=pair)
+    else:
+        server = serving(pool, worker_class)
+    url = f"{'https' if transport == 'tls' else 'http'}://127.0.0.1:{server.port}/body"
+    command = ["h2load", "-n", "2000", "-c", "4", "-m", "25", "-d", str(tmp_path / "body"), url]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert "2000 done, 2000 succeeded, 0 failed, 0 errored, 0 timeout" in done.stdout, done.stdout[-2000:]
+    assert "status codes: 2000 2xx" in done.stdout
+
+
+@ALL_CLASSES
+@pytest.mark.nightly
+def test_reloads_under_load_lose_no_request(worker_class: str) -> None:
+    """Connections end by GOAWAY, and clients open others; what was sent before the first GOAWAY came is answered."""
+    options: dict[str, Any] = {**HTTP2, "graceful_timeout": 30, "workers": 2}
+    over = threading.Event()
+    with Server(worker_class=worker_class, **options) as server, ThreadPoolExecutor(4) as threads:
+        asked = [threads.submit(ask_until, server, over) for _ in range(4)]
+        try:
+            for _ in range(4):
+                elapse(0.8)
+                server.signal(signal.SIGHUP)
+            elapse(0.8)
+        finally:
+            over.set()
+        for each_client in asked:
+            answered, connections = each_client.result(60)
+            assert answered > 100
+            assert connections > 1
+
+
+def ask_until(server: Server, over: threading.Event) -> tuple[int, int]:
+    """Asks in ten streams at once, on a new connection after GOAWAY. Returns the numbers of answers and connections."""
+    answered, connections = 0, 0
+    while not over.is_set():
+        connections += 1
+        with connect(server) as wire:
+            while wire.goaway is None and not over.is_set():
+                streams = [wire.begin("GET", "/sleep?s=0.005") for _ in range(10)]
+                assert [wire.answer(stream).status for stream in streams] == [200] * 10
+                answered += 10
+    return answered, connections
