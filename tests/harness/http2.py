@@ -137,6 +137,12 @@ class Http2Wire:
             self.flush()
         return sent
 
+    def room(self, stream: int, patience: float) -> int:
+        """Bytes that the windows allow; 0 if they have stayed shut for so many seconds."""
+        if self._window(stream) == 0:
+            self.read_for(patience)
+        return max(self._window(stream), 0)
+
     def _window(self, stream: int) -> int:
         """Bytes that may be sent; -1 if the stream is over."""
         if self.answers[stream].reset is not None:

@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.conformance.asgi3.play import ANSWER, RECEIVE, Stage
 from tests.conftest import Pool
 from tests.harness import ALL_CLASSES, Server, each, proc, until
 from tests.harness.certificates import Authority
@@ -236,37 +237,62 @@ def test_a_client_that_does_not_read_one_response(pool: Pool, worker_class: str)
 def test_an_application_that_reads_slowly_keeps_its_client_back(pool: Pool) -> None:
     """No more is taken than the stream's window has grown to; memory stays what it was."""
     server = serving(pool, "asgi", "asgi.play:application", http2_max_window=MIB)
-    gate = "slow-reader"
+    stage, body, sent = Stage(server), b"w" * (32 * MIB), 0
+    stage.alive()
     before = proc.private_bytes(server.worker_pid())
     with connect(server) as wire:
-        steps = [
-            ("receive",),
-            ("wait", gate),
-            ("body",),
-            ("send", {"type": "http.response.start", "status": 200, "headers": []}),
-            ("send", {"type": "http.response.body", "body": b"done"}),
-        ]
-        stream = wire.begin("POST", "/play", [("x-do", ascii(steps)), ("x-tag", gate)], end=False)
-        body, sent = b"w" * (32 * MIB), 0
-        while True:
-            window = min(wire._window(stream), 16_384)
-            if window <= 0:
-                wire.read_for(0.3)
-                if wire._window(stream) <= 0:
-                    break
-                continue
-            wire.client.send_data(stream, body[:window])
-            wire.flush()
-            sent += window
+        steps = ascii([RECEIVE, stage.gate, ("body",), *ANSWER])
+        stream = wire.begin("POST", "/play", [("x-do", steps), ("x-tag", stage.tag)], end=False)
+        while room := wire.room(stream, 0.3):
+            sent += wire.upload(stream, body[sent : sent + room], end=False)
         assert sent <= 2 * MIB + 65_536, sent
         assert proc.private_bytes(server.worker_pid()) - before < 8 * MIB
-        with server.connect() as other:
-            assert other.get(f"/go?gate={gate}").status == 200
+        stage.go()
         wire.upload(stream, body[sent:])
         assert wire.answer(stream).body == b"done"
+    first, rest = stage.told(2)
+    assert len(first["body"]) + rest["length"] == len(body)
+
+
+@ALL_CLASSES
+def test_bodies_that_are_refused_end_no_connection(pool: Pool, worker_class: str) -> None:
+    """Too long, as its length says or as it turns out (413), and too slow (408)."""
+    server = serving(pool, worker_class, limit_request_body=1000, body_timeout=1)
+    with connect(server) as wire:
+        assert wire.post("/body", b"x" * 5000).status == 413
+        stream = wire.begin("POST", "/body", end=False)
+        wire.upload(stream, b"x" * 5000)
+        assert wire.answer(stream).status == 413
+        stream = wire.begin("POST", "/body", end=False)
+        wire.upload(stream, b"begun", end=False)
+        assert wire.answer(stream).status == 408
+        assert wire.get("/hello").status == 200
+
+
+def test_a_reset_cancels_one_request(pool: Pool) -> None:
+    server = serving(pool, "asgi", "asgi.play:application", asgi_disconnect_grace_period=0)
+    stage = Stage(server)
+    with connect(server) as wire:
+        steps = ascii([RECEIVE, ("say", "waits"), ("endless",)])
+        stream = wire.begin("GET", "/play", [("x-do", steps), ("x-tag", stage.tag)])
+        stage.told(2)
+        other = wire.begin("GET", "/play", [("x-do", ascii([stage.gate, *ANSWER])), ("x-tag", stage.tag)])
+        wire.client.reset_stream(stream, CANCEL)
+        wire.flush()
+        assert stage.told(4)[2:] == ["cancelled", "cleaned up"]
+        stage.go()
+        assert wire.answer(other).body == b"done"
 
 
 # --- the end of workers and of connections ---
+
+
+@FAMILIES
+def test_an_idle_connection_is_closed(pool: Pool, worker_class: str) -> None:
+    """By `http2_idle_timeout`, and not while a request is under way."""
+    with connect(serving(pool, worker_class, http2_idle_timeout=1)) as wire:
+        assert wire.get("/sleep?s=1.5").status == 200
+        assert wire.end() == NO_ERROR
 
 
 @ALL_CLASSES
