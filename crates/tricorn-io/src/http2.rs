@@ -41,21 +41,15 @@ struct Shared {
     inbox: Vec<u8>,
     /// Bytes of the inbox that were read.
     read: usize,
-    input: Input,
+    /// The request is complete.
+    has_ended: bool,
+    /// The stream was reset, or its connection broke.
+    is_gone: bool,
     /// Rung when there is something to be read, and when there is room: for threads and hubs that wait.
     readable: Option<Arc<Alarm>>,
     room: Option<Arc<Alarm>>,
     /// What the reactor does when there is room.
     on_room: Option<Box<dyn FnOnce() + Send>>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Input {
-    Open,
-    /// The request is complete.
-    Ended,
-    /// The stream was reset, or its connection broke.
-    Gone,
 }
 
 /// How a trunk stands.
@@ -145,12 +139,16 @@ impl Shared {
         self.inbox.len() - self.read
     }
 
+    fn is_readable(&self) -> bool {
+        self.unread() > 0 || self.has_ended || self.is_gone
+    }
+
     fn tell_readable(&self) {
         self.readable.iter().for_each(|alarm| alarm.ring());
     }
 
     fn gone(&mut self) {
-        self.input = Input::Gone;
+        self.is_gone = true;
         self.tell_readable();
         self.room.iter().for_each(|alarm| alarm.ring());
     }
@@ -193,7 +191,8 @@ impl Trunk {
             token,
             inbox: Vec::new(),
             read: 0,
-            input: Input::Open,
+            has_ended: false,
+            is_gone: false,
             readable: None,
             room: None,
             on_room: None,
@@ -212,9 +211,7 @@ impl Trunk {
     pub fn deliver(&self, id: u32, content: &[u8], end: bool) {
         if let Some(channel) = self.state().channel(id) {
             channel.inbox.extend_from_slice(content);
-            if end && channel.input == Input::Open {
-                channel.input = Input::Ended;
-            }
+            channel.has_ended |= end;
             channel.tell_readable();
         }
     }
@@ -312,11 +309,7 @@ impl Channel for TrunkChannel {
         let state = &mut *self.trunk.state();
         let room = state.session.has_room(self.id) || state.is_broken;
         match state.channel(self.id) {
-            Some(channel) => Found {
-                readable: channel.unread() > 0 || channel.input != Input::Open,
-                room,
-                gone: channel.input == Input::Gone,
-            },
+            Some(channel) => Found { readable: channel.is_readable(), room, gone: channel.is_gone },
             None => Found::GONE,
         }
     }
@@ -333,15 +326,16 @@ impl Channel for TrunkChannel {
         let state = &mut *self.trunk.state();
         let channel = state.channel(self.id).ok_or(Errno::CONNRESET)?;
         let count = channel.unread().min(most);
-        match (count, channel.input) {
-            (0, _) if most == 0 => return Ok(0),
-            (0, Input::Open) => {
-                channel.readable.iter().for_each(|alarm| alarm.clear());
-                return Err(Errno::AGAIN);
+        // What has come is read first, whatever became of the client.
+        if count == 0 && most > 0 {
+            if channel.has_ended {
+                return Ok(0);
             }
-            (0, Input::Ended) => return Ok(0),
-            (_, Input::Gone) => return Err(Errno::CONNRESET),
-            _ => {}
+            if channel.is_gone {
+                return Err(Errno::CONNRESET);
+            }
+            channel.readable.iter().for_each(|alarm| alarm.clear());
+            return Err(Errno::AGAIN);
         }
         take(&channel.inbox[channel.read..channel.read + count]);
         channel.read += count;
@@ -357,7 +351,7 @@ impl Channel for TrunkChannel {
 
     fn is_at_end(&self) -> bool {
         let mut state = self.trunk.state();
-        state.channel(self.id).is_some_and(|channel| channel.input == Input::Ended && channel.unread() == 0)
+        state.channel(self.id).is_some_and(|channel| channel.has_ended && channel.unread() == 0)
     }
 
     fn unread(&self) -> u64 {
@@ -376,7 +370,7 @@ impl Channel for TrunkChannel {
             Some(alarm) => alarm.clone(),
             None => channel.readable.insert(Arc::new(Alarm::new()?)).clone(),
         };
-        if channel.unread() > 0 || channel.input != Input::Open {
+        if channel.is_readable() {
             alarm.ring();
         }
         Ok(alarm)
@@ -391,7 +385,7 @@ impl Channel for TrunkChannel {
             Some(alarm) => alarm.clone(),
             None => channel.room.insert(Arc::new(Alarm::new()?)).clone(),
         };
-        if has_room || channel.input == Input::Gone {
+        if has_room || channel.is_gone {
             alarm.ring();
         } else {
             alarm.clear();

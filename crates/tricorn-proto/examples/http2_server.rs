@@ -98,11 +98,10 @@ impl Server {
     }
 
     fn begin(&mut self, stream: u32, end: bool) {
-        let Request { head, bytes, protocol, .. } = &self.request;
+        let Request { head, bytes, .. } = &self.request;
         let mut content = Vec::new();
         line(&mut content, b":method", head.method.of(bytes));
         line(&mut content, b":path", head.target.of(bytes));
-        line(&mut content, b":protocol", protocol.of(bytes));
         head.fields.iter().for_each(|field| line(&mut content, field.name.of(bytes), field.value.of(bytes)));
         content.push(b'\n');
         self.answers.insert(stream, Answer { content, is_complete: end, ..Answer::default() });

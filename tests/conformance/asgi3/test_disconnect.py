@@ -10,7 +10,6 @@ from tests.conformance.asgi3.conftest import playing
 from tests.conformance.asgi3.play import ANSWER, DISCONNECT, RECEIVE, Stage, body, head, piece, start
 from tests.conftest import Pool
 from tests.harness import Server, Wire, until
-from tests.harness.http2_client import Http2Client
 from tests.harness.wire import request
 
 ENDS = pytest.mark.parametrize("end", ["close", "reset"])
@@ -52,8 +51,6 @@ def test_one_that_receives_the_disconnect_may_end_as_it_likes(stage: Stage) -> N
 def test_what_came_of_a_request_is_received_before_the_departure(stage: Stage, end: str, length: int) -> None:
     """Also by an application that receives only afterwards: frameworks take the first event for the request."""
     wire = stage.connect()
-    if isinstance(wire, Http2Client):
-        pytest.xfail("content of a stream is dropped with its connection")
     asked = stage.request(("say", "waits"), stage.gate, RECEIVE, RECEIVE, method="POST", body=b"pay")
     wire.send(asked.replace(b"Content-Length: 3", b"Content-Length: %d" % length))
     stage.told(1)

@@ -143,7 +143,7 @@ class Exchange:
                 client.end_stream(self.stream)
 
     def expected(self) -> bytes:
-        lines = [f":method: {self.method}", f":path: {self.path}", ":protocol: ", "host: example.com"]
+        lines = [f":method: {self.method}", f":path: {self.path}", "host: example.com"]
         lines += [f"{name}: {value}" for name, value in self.fields]
         trailers = "".join(f"{name}: {value}\n" for name, value in self.trailers)
         return "\n".join(lines).encode() + b"\n\n" + self.content + trailers.encode()
