@@ -91,8 +91,8 @@ REACTOR = (
         "write_timeouts_counted",
         "connections that take nothing are counted",
         f"{REACT}/connections/expiry.rs",
-        "self.count_loss(Loss::TimedOut);",
-        "",
+        "self.cut_off(token, Loss::TimedOut)",
+        "self.close(token)",
         (SUITE,),
     ),
     Fault(
