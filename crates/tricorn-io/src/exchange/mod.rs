@@ -268,6 +268,10 @@ impl Exchange {
         if self.lane.is_behind() {
             self.lane.flush();
         }
+        if let Some(channel) = self.lane.stream().channel() {
+            // Its frames may wait in the trunk.
+            let _ = channel.send(&[]);
+        }
     }
 
     /// The application failed, for the scoreboard.

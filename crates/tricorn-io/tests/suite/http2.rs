@@ -145,6 +145,24 @@ fn what_a_hub_has_left_goes_out_when_the_window_opens() {
 }
 
 #[test]
+fn a_whole_answer_does_not_wait_for_a_call_that_goes_on() {
+    let gate = Gate::default();
+    let held = gate.clone();
+    let server = Server::start(speaking(config()), move |engine, exchange| {
+        answer(engine, exchange, b"whole");
+        exchange.flush();
+        held.pass();
+    });
+    let mut client = Client2::connect(server.address, WINDOW);
+    let streams: Vec<u32> = (0..20).map(|_| client.get("/")).collect();
+    assert_eq!(client.response(streams[0]).body, b"whole", "others wait, so that it was to be sent with theirs");
+    gate.open(20);
+    for stream in streams {
+        assert_eq!(client.response(stream).body, b"whole");
+    }
+}
+
+#[test]
 fn a_stream_that_its_client_has_reset_is_told_to_its_call() {
     let gate = Gate::default();
     let (held, seen) = (gate.clone(), Arc::new(AtomicUsize::new(0)));

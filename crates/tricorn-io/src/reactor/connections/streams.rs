@@ -32,7 +32,7 @@ enum Content {
 }
 
 impl Connections {
-    /// Something has happened to a stream. `None` for the role: it is none.
+    /// Something has happened to a stream.
     pub(super) fn look_at_stream(&mut self, token: Token) -> Option<Outcome> {
         let now = clock::now();
         let channel = self.channel(token);

@@ -31,6 +31,8 @@ const READ: usize = 64 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Look {
     NeedMore,
+    /// The baton is to be let go of.
+    Paused,
     /// The client does not read what it is sent.
     Choked,
     /// The connection is of no use any more.
@@ -131,6 +133,7 @@ impl Connections {
                     break Look::Failed;
                 }
                 Step::Request { stream, end } => {
+                    self.work.takes_step();
                     self.begin_stream(token, (trunk, stream), &mut request, now, None);
                     if end {
                         trunk.deliver(stream, b"", true);
@@ -155,6 +158,10 @@ impl Connections {
                 Step::Control | Step::Room { .. } | Step::Goodbye { .. } => {}
             }
             at += consumed;
+            if self.work.is_hold_over() {
+                self.later(token);
+                break Look::Paused;
+            }
         };
         self.frames.request = request;
         input.drain(..at.min(input.len()));
