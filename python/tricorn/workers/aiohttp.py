@@ -19,6 +19,7 @@ class AiohttpWorker(LoopWorker):
     """A protocol of aiohttp's for each connection."""
 
     alias = "aiohttp"
+    websockets_over_http2 = True
 
     _runner: web.AppRunner
     _served: asyncio.Future[None]

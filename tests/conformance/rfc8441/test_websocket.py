@@ -55,10 +55,10 @@ class Tunnel:
         self.http2.read_until(lambda: self.answer.ended, "the stream ends")
 
 
-@pytest.fixture
-def server(pool: Pool) -> Server:
+@pytest.fixture(params=["asgi", "aiohttp"])
+def server(request: pytest.FixtureRequest, pool: Pool) -> Server:
     return pool.get(
-        "sockets:application", worker_class="asgi", http_protocols="h2,h1", http2_cleartext="prior-knowledge"
+        "sockets:application", worker_class=request.param, http_protocols="h2,h1", http2_cleartext="prior-knowledge"
     )
 
 

@@ -14,6 +14,7 @@ use super::Engine;
 use super::shared::Shared;
 use crate::clock;
 use crate::exchange::opening::Opening;
+use crate::exchange::outbox::SharedBytes;
 use crate::exchange::overflow::{Full, Store};
 use crate::exchange::patience::Patience;
 use crate::exchange::room::Room;
@@ -119,6 +120,17 @@ impl Engine {
     /// Has a file opened that is to be sent. The exchange, if it is attended, is told by [`crate::Readiness`]`::writable` when that is done.
     pub fn open_file(&self, exchange: &Exchange, path: PathBuf) -> Opening {
         Opening::begin(&self.shared.responses.disks, exchange.lane.id().connection(), path)
+    }
+
+    /// After a switch of protocols: sends bytes as they are. What the client does not take at once, and is below the mark, the monitor
+    /// sends.
+    pub fn write_raw(&self, exchange: &mut Exchange, bytes: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
+        let sent = exchange.write_raw(bytes, keep);
+        if sent == Sent::Accepted {
+            exchange.lane.leave_rest();
+            self.tell_of_rest(exchange);
+        }
+        sent
     }
 
     /// Sends a part of a file by the kernel: an offset, and a length. The caller waits for no disk. `is_last`: the reply ends with it, so

@@ -106,7 +106,7 @@ impl Exchange {
     }
 
     /// After a switch of protocols: sends bytes as they are. `keep` as for [`crate::Engine::write`].
-    pub fn write_raw(&mut self, bytes: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
+    pub(crate) fn write_raw(&mut self, bytes: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
         self.request.out.clear();
         self.lane.send(&mut self.request.out, bytes, b"", keep)
     }

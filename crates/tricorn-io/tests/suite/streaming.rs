@@ -486,7 +486,7 @@ fn bytes_that_follow_a_switch_of_protocols_go_both_ways() {
         exchange.request.reply.field(b"Upgrade", b"echo").expect("a field");
         assert_eq!(push(engine, exchange, b""), Sent::Accepted);
         let early = engine.take_unread(exchange);
-        assert_eq!(exchange.write_raw(&early, || Box::new(Vec::new())), Sent::Accepted);
+        assert_eq!(engine.write_raw(exchange, &early, || Box::new(Vec::new())), Sent::Accepted);
         early
     });
     assert_eq!(early, b"early");

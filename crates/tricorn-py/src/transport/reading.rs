@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::io::Write;
 use tricorn_io::{Departure, Engine, Exchange, Incoming, Read, Turn, clock};
-use tricorn_proto::message::{Framing, Known, Refusal, Version};
+use tricorn_proto::message::{Framing, Known, Method, Refusal, Version};
 
 /// Most bytes read at a time of a connection that speaks another protocol.
 const PIECE: usize = 64 * 1024;
@@ -141,7 +141,8 @@ impl State {
 fn write_head(exchange: &Exchange, out: &mut Vec<u8>) {
     let head = &exchange.request.head;
     let bytes = exchange.request.head_bytes();
-    out.extend_from_slice(head.method.of(bytes));
+    let is_tunnel = head.kind == Method::Tunnel;
+    out.extend_from_slice(if is_tunnel { b"GET" } else { head.method.of(bytes) });
     out.push(b' ');
     out.extend_from_slice(head.target.of(bytes));
     out.extend_from_slice(match head.version {
@@ -151,6 +152,9 @@ fn write_head(exchange: &Exchange, out: &mut Vec<u8>) {
     // The library reads HTTP/1: the end of a body of unknown length is told by chunks.
     if head.version == Version::Http2 && head.framing == Framing::Chunked {
         out.extend_from_slice(b"transfer-encoding: chunked\r\n");
+    }
+    if is_tunnel {
+        out.extend_from_slice(UPGRADE);
     }
     for field in &head.fields {
         if head.version == Version::Http10 && field.known == Known::Connection {
@@ -165,6 +169,9 @@ fn write_head(exchange: &Exchange, out: &mut Vec<u8>) {
     }
     out.extend_from_slice(b"\r\n");
 }
+
+/// An extended CONNECT (RFC 8441), as the library knows it from HTTP/1. Its answer to the key is not sent.
+const UPGRADE: &[u8] = b"upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: dHJpY29ybiBvdmVyIGgyIQ==\r\n";
 
 /// Adds a piece of the body; none is no chunk, which would be the last.
 fn frame(out: &mut Vec<u8>, piece: &[u8], chunked: bool) {

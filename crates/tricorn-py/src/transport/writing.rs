@@ -11,6 +11,7 @@ use pyo3::types::PyBytes;
 use std::os::fd::RawFd;
 use tricorn_io::{Engine, Exchange, IsLast, Phase, Sent};
 use tricorn_proto::http1::{Part, ResponseParser};
+use tricorn_proto::message::Method;
 use tricorn_proto::response::{End, Fault};
 
 /// Writes what the protocol has to say.
@@ -211,7 +212,7 @@ impl Speech<'_, '_> {
                         return Outcome::Wrong(fault.to_string());
                     }
                     waits = Some((0, 0));
-                    if self.exchange.request.reply.status_code() == 101 {
+                    if self.switches(parser) {
                         sent = worse(sent, self.piece(0, 0));
                         waits = None;
                         self.exchange.lane.switch();
@@ -224,10 +225,8 @@ impl Speech<'_, '_> {
                 Part::Tunnel(range) => {
                     let (start, end) = (from + range.start, from + range.end);
                     self.said.tunnelled += (end - start) as u64;
-                    sent = worse(
-                        sent,
-                        self.exchange.write_raw(&all[start..end], || Piece::part(self.bytes, start..end).kept()),
-                    );
+                    let keep = || Piece::part(self.bytes, start..end).kept();
+                    sent = worse(sent, self.engine.write_raw(self.exchange, &all[start..end], keep));
                 }
                 Part::End => {}
             }
@@ -246,10 +245,20 @@ impl Speech<'_, '_> {
         std::mem::take(&mut self.said.is_asked)
     }
 
+    /// Whether another protocol follows the head.
+    fn switches(&self, parser: &ResponseParser) -> bool {
+        parser.status_line().starts_with(b"101")
+    }
+
     fn head(&mut self, parser: &ResponseParser) -> Result<(), Fault> {
+        let switches_stream = self.switches(parser) && self.exchange.request.head.kind == Method::Tunnel;
         let reply = &mut self.exchange.request.reply;
-        reply.status(parser.status_line())?;
+        // RFC 8441 section 5: 200, and no field that proves that the key was read.
+        reply.status(if switches_stream { b"200 OK" } else { parser.status_line() })?;
         for (name, value) in parser.fields() {
+            if switches_stream && name.eq_ignore_ascii_case(b"sec-websocket-accept") {
+                continue;
+            }
             self.said.will_close |= name.eq_ignore_ascii_case(b"connection") && value.eq_ignore_ascii_case(b"close");
             reply.field(name, value)?;
         }
