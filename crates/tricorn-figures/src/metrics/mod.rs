@@ -382,7 +382,8 @@ mod tests {
         assert_eq!(names.len(), FAMILIES.len());
         for Family { name, kind, help, .. } in &FAMILIES {
             assert!(help.ends_with('.') && !help.contains(['"', '\\', '\n']), "{name}: {help}");
-            assert!(!name.ends_with("_total") && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_lowercase()));
+            let is_of_a_name = |byte: u8| byte == b'_' || byte.is_ascii_lowercase() || byte.is_ascii_digit();
+            assert!(!name.ends_with("_total") && name.bytes().all(is_of_a_name));
             assert!(*kind != Kind::Histogram || name.ends_with("_seconds"), "{name}");
         }
     }

@@ -309,7 +309,7 @@ mod tests {
             assert_eq!(bytes % 4096, 0);
             assert!((TABLE + threads * ENTRY) * 8 <= bytes);
         }
-        assert_eq!((page_bytes(1), page_bytes(3), page_bytes(4)), (4096, 4096, 8192));
+        assert_eq!((page_bytes(1), page_bytes(2), page_bytes(3)), (4096, 4096, 8192));
     }
 
     #[test]
