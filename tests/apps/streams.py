@@ -22,7 +22,9 @@ def kind(path: str) -> str:
 
 
 def say(what: str) -> None:
-    print(what, file=sys.stderr, flush=True)
+    # One write: `print` makes two, and another thread's may come in between.
+    sys.stderr.write(f"{what}\n")
+    sys.stderr.flush()
 
 
 def application(environ: dict[str, Any], start_response: Callable[..., object]) -> Iterator[bytes]:
