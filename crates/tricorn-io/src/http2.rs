@@ -62,7 +62,7 @@ pub struct Standing {
     pub acknowledged: u64,
     /// All is said: it may be closed.
     pub is_over: bool,
-    /// The session has ended, and all that is said of it is sent.
+    /// The client has broken a rule that ends the connection.
     pub has_failed: bool,
     /// When the session wants to be looked at, in milliseconds.
     pub deadline: Option<u64>,
@@ -283,7 +283,6 @@ impl Trunk {
 }
 
 /// One stream of a trunk.
-#[derive(Clone)]
 pub struct TrunkChannel {
     trunk: Arc<Trunk>,
     id: u32,

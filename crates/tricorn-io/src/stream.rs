@@ -82,6 +82,7 @@ pub struct Found {
     pub readable: bool,
     /// Content may be sent, or none ever will.
     pub room: bool,
+    /// The client has reset it, or its connection is no more.
     pub gone: bool,
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from notes import FILE, GATES, NOTES
@@ -27,21 +28,12 @@ async def silent(tag: str) -> AsyncIterator[str]:
         NOTES[tag].append("the stream is closed")
 
 
-async def talking(tag: str) -> AsyncIterator[str]:
+async def talking(tag: str, pause: float = 0.01) -> AsyncIterator[str]:
+    """Without a pause: a piece in each turn of the loop."""
     try:
         while True:
             yield "data: again\n\n"
-            await asyncio.sleep(0.01)
-    finally:
-        NOTES[tag].append("the stream is closed")
-
-
-async def hasty(tag: str) -> AsyncIterator[str]:
-    """A piece in each turn of the loop."""
-    try:
-        while True:
-            yield "data: again\n\n"
-            await asyncio.sleep(0)
+            await asyncio.sleep(pause)
     finally:
         NOTES[tag].append("the stream is closed")
 
@@ -51,7 +43,7 @@ async def after(tag: str) -> None:
 
 
 async def stream(request: Request) -> StreamingResponse:
-    kinds = {"silent": silent, "talking": talking, "hasty": hasty}
+    kinds = {"silent": silent, "talking": talking, "hasty": partial(talking, pause=0)}
     tag, pieces = request.query_params["tag"], kinds[request.path_params["kind"]]
     return StreamingResponse(pieces(tag), media_type="text/event-stream", background=BackgroundTask(after, tag))
 

@@ -1,4 +1,4 @@
-//! What a lane has of the operating system.
+//! The descriptor of a lane: its own socket, or none.
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno};
 

@@ -73,7 +73,6 @@ impl Connection {
     /// More of a part has come.
     fn gather(&mut self, stream: u32, mut part: Vec<u8>, rest: &[u8]) -> Result<(Reading, usize), Unsendable> {
         let wanted = match mark(&part) {
-            Some((DATA, _)) => MARK,
             Some((_, length)) => MARK.saturating_add(usize::try_from(length).unwrap_or(usize::MAX)),
             None => MARK,
         };

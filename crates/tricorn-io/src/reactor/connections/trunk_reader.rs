@@ -112,13 +112,13 @@ impl TrunkReader {
         [session, idle, write].into_iter().flatten().min().unwrap_or(never)
     }
 
-    /// Something was read, or a stream has ended.
-    pub fn is_active(&mut self, now: u64) {
+    /// Something was read.
+    pub fn note_activity(&mut self, now: u64) {
         self.active = now;
     }
 
     /// Whether it is without a stream for too long, and whether the client takes nothing.
-    pub fn overdue(&mut self, idle: u64, write: u64, now: u64) -> (bool, bool) {
+    pub fn overdue(&self, idle: u64, write: u64, now: u64) -> (bool, bool) {
         let Standing { streams, waits, acknowledged, .. } = self.trunk.standing();
         let is_stuck = waits && acknowledged <= self.mark.0 && now >= self.mark.1.saturating_add(write);
         (streams == 0 && now >= self.active.saturating_add(idle), is_stuck)

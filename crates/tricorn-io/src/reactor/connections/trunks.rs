@@ -89,7 +89,7 @@ impl Connections {
         if let Some(Role::Trunk(reader)) = self.conns.get_mut(token).map(|conn| &mut conn.role) {
             self.frames.input = reader.put_input(input);
             if taken > 0 {
-                reader.is_active(now);
+                reader.note_activity(now);
             }
         }
         self.settle_trunk(token, look);
@@ -265,7 +265,7 @@ fn take_head(request: &mut Request, head: &mut http2::Request, now: u64) {
     (request.times.first_byte, request.times.head_complete) = (now, now);
 }
 
-/// The state of a trunk that decides what becomes of it.
+/// The end of trunks, and their deadlines.
 impl Connections {
     /// Sends what waits. Streams for which there is room have their turn, and the trunk its deadline; or it ends.
     fn settle_trunk(&mut self, token: Token, look: Look) {
