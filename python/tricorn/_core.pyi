@@ -133,6 +133,12 @@ def access_object(atoms: dict[str, Any], time: str, millis: int) -> str:
 def request_id() -> str | None:
     """The id of the request that this context handles, with the setting `request_id`."""
 
+def unavailable(message: bytes) -> bytes:
+    """Returns the 503 for a request in the workers' channel that none of them will take.
+
+    `message` is what its message begins with: it tells how the client is spoken to.
+    """
+
 def trim_heap() -> None:
     """Returns to the kernel what the allocator keeps of memory that was freed (malloc_trim(3)); glibc's only."""
 

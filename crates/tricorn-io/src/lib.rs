@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod active;
+mod borrowed;
 mod config;
 mod disk;
 mod engine;
@@ -60,6 +61,7 @@ pub use exchange::room::Room;
 pub use exchange::timers::{Due, Timer};
 pub use exchange::{Attachment, Exchange, Sent};
 pub use monitor::Reports;
+pub use one_queue::leftover::unavailable;
 pub use one_queue::siblings::Siblings;
 pub use peer::Peer;
 pub use reactor::{Chores, Notice, Readiness, SlotReadiness};

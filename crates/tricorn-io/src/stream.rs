@@ -3,6 +3,7 @@
 //! ```text
 //!   Stream ──┬── socket                          a connection
 //!            ├── socket, and its session         the same by TLS (`secured.rs`)
+//!            ├── one end of a pair               a connection that another worker has (`borrowed.rs`)
 //!            └── Channel ──▶ trunk ──▶ Stream    one stream of a connection of HTTP/2 (`http2.rs`)
 //! ```
 //!
@@ -13,6 +14,7 @@
 //! (`exchange/output.rs`).
 #![allow(clippy::disallowed_methods, reason = "the door of clients")]
 
+use crate::borrowed::Borrowed;
 use crate::secured::{HandshakeOutcome, Secured, Sessions};
 use crate::sys::fds::{self, retry, send, unacknowledged};
 use crate::sys::poll::ready;
@@ -21,9 +23,10 @@ use crate::tls::Facts;
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno, IoSlice};
-use rustix::net::{RecvFlags, Shutdown, recv, shutdown, sockopt};
+use rustix::net::{RecvFlags, Shutdown, SocketAddrUnix, getsockname, recv, shutdown, sockopt};
 use std::fmt::Debug;
 use std::mem::MaybeUninit;
+use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 /// A way to a client. Nothing here blocks.
@@ -96,6 +99,8 @@ struct Socket {
     socket: OwnedFd,
     /// The session, from the first byte of a handshake on.
     secured: OnceLock<Box<Secured>>,
+    /// It is one end of a pair; of the client's connection, which another worker has, this is known.
+    borrowed: Option<Box<Borrowed>>,
 }
 
 /// What is waited for until more can be sent.
@@ -111,7 +116,45 @@ impl Stream {
     /// `socket` does not block.
     #[inline]
     pub fn new(socket: OwnedFd) -> Stream {
-        Stream(Way::Socket(Socket { socket, secured: OnceLock::new() }))
+        Stream(Way::Socket(Socket { socket, secured: OnceLock::new(), borrowed: None }))
+    }
+
+    /// One end of a pair, whose other end the worker has that has the connection.
+    pub fn to_lender(socket: OwnedFd, borrowed: Borrowed) -> Stream {
+        Stream(Way::Socket(Socket { socket, secured: OnceLock::new(), borrowed: Some(Box::new(borrowed)) }))
+    }
+
+    /// What is known of the client's connection, if another worker has it.
+    pub fn borrowed(&self) -> Option<&Borrowed> {
+        match &self.0 {
+            Way::Socket(own) => own.borrowed.as_deref(),
+            Way::Channel(_) => None,
+        }
+    }
+
+    /// What a worker is told that answers in this one's place.
+    pub fn describe(&self) -> Borrowed {
+        match self.borrowed() {
+            Some(borrowed) => borrowed.clone(),
+            None => Borrowed { local: self.local_address(), path: self.local_path(), facts: self.facts().cloned() },
+        }
+    }
+
+    /// The address that the client has connected to.
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        match self.borrowed() {
+            Some(borrowed) => borrowed.local,
+            None => SocketAddr::try_from(getsockname(self.socket()).ok()?).ok(),
+        }
+    }
+
+    /// The path that the client has connected to, if it is that of a unix socket.
+    pub fn local_path(&self) -> Option<Vec<u8>> {
+        if let Some(borrowed) = self.borrowed() {
+            return borrowed.path.clone();
+        }
+        let address = SocketAddrUnix::try_from(getsockname(self.socket()).ok()?).ok()?;
+        address.path_bytes().map(<[u8]>::to_vec)
     }
 
     /// One stream of a trunk.
@@ -149,7 +192,10 @@ impl Stream {
     #[inline]
     pub fn facts(&self) -> Option<&Arc<Facts>> {
         match &self.0 {
-            Way::Socket(_) => self.secured().and_then(Secured::facts),
+            Way::Socket(own) => match &own.borrowed {
+                Some(borrowed) => borrowed.facts.as_ref(),
+                None => self.secured().and_then(Secured::facts),
+            },
             Way::Channel(channel) => channel.connection().facts(),
         }
     }

@@ -12,7 +12,7 @@ use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyType};
+use pyo3::types::{PyBytes, PyDict, PyType};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use tricorn_io::{
@@ -266,6 +266,12 @@ fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
 #[pyfunction]
 pub fn scoreboard_bytes(entries: usize) -> usize {
     page_bytes(entries)
+}
+
+/// What is answered to a request in the channel that no worker will take. `message`: what its message begins with.
+#[pyfunction]
+pub fn unavailable<'py>(py: Python<'py>, message: &[u8]) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, &tricorn_io::unavailable(message))
 }
 
 /// Room for every signal at once on the calling thread's alternate signal stack, if it has one. Whether that was replaced.

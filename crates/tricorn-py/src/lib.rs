@@ -104,6 +104,8 @@ mod _core {
     #[pymodule_export]
     use crate::core::trim_heap;
     #[pymodule_export]
+    use crate::core::unavailable;
+    #[pymodule_export]
     use crate::doctor::{doctor_look, doctor_walk};
     #[pymodule_export]
     use crate::green::GreenServer;

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from tricorn import descriptors
+from tricorn import _core, descriptors
 from tricorn.metrics.scoreboard import GROUP_BYTES, LEDGER_BYTES
 from tricorn.shared_memory import Memory
 from tricorn.unpatched import os, socket
@@ -25,6 +25,9 @@ MOST_DESCRIPTORS = 16
 FLAGS = getattr(socket, "MSG_CMSG_CLOEXEC", 0) | socket.MSG_DONTWAIT
 
 UNREAD = 1 << 16
+
+HEADER = 256
+"""Bytes of a message that tell how its client is answered; the rest of it is not read."""
 
 
 class Channel:
@@ -50,13 +53,13 @@ class Channel:
         count = 0
         while True:
             try:
-                # What else is in a message, only the cores understand; a byte of it tells it from the end. Workers
-                # share the socket and may have made it blocking, so that the call itself has to say otherwise.
-                some, received = descriptors.receive(self.receiver, 1, MOST_DESCRIPTORS, FLAGS)
+                # What else is in a message, only the cores understand. Workers share the socket and may have made it
+                # blocking, so that the call itself has to say otherwise.
+                some, received = descriptors.receive(self.receiver, HEADER, MOST_DESCRIPTORS, FLAGS)
             except BlockingIOError:
                 return count
             if received:
-                _turn_away(received)
+                _turn_away(received, _core.unavailable(some))
                 count += 1
             elif not some:
                 return count
@@ -104,21 +107,7 @@ def open_channel() -> Channel | None:
         return None
 
 
-def _unavailable() -> bytes:
-    """A 503 without content: the method is not known here, and HEAD is answered without (RFC 9110 section 9.3.2)."""
-    from email.utils import formatdate  # not for every arbiter: this is rare
-
-    lines = (
-        "HTTP/1.1 503 Service Unavailable",
-        f"Date: {formatdate(usegmt=True)}",
-        "Connection: close",
-        "Retry-After: 1",
-        "Content-Length: 0",
-    )
-    return "".join(f"{line}\r\n" for line in (*lines, "")).encode("ascii")
-
-
-def _turn_away(received: list[int]) -> None:
+def _turn_away(received: list[int], answer: bytes) -> None:
     """Answers and closes the connection of a message, and closes what else came with it."""
     client, *others = received
     for each in others:
@@ -130,7 +119,7 @@ def _turn_away(received: list[int]) -> None:
         return
     with connection, suppress(OSError):  # a client that has left needs no answer
         # A worker may share this one, too. The answer is short: it fits into an empty send buffer.
-        connection.send(_unavailable(), socket.MSG_DONTWAIT)
+        connection.send(answer, socket.MSG_DONTWAIT)
         connection.shutdown(socket.SHUT_WR)
         # Closed with something unread, it would be reset, and the answer lost on its way.
         connection.recv(UNREAD, socket.MSG_DONTWAIT)

@@ -199,7 +199,7 @@ def test_figures_stand_where_the_documents_have_them() -> None:
     page[47:62] = memoryview(struct.pack("15Q", *range(47, 62))).cast("Q")
     page[439] = 439
     page[442:448] = memoryview(struct.pack("6Q", *range(442, 448))).cast("Q")
-    page[448:468] = memoryview(struct.pack("20Q", *range(448, 468))).cast("Q")
+    page[448:469] = memoryview(struct.pack("21Q", *range(448, 469))).cast("Q")
     names = {
         8: "connections in_flight queued body_bytes free",
         14: "response_bytes response_disk_bytes",
@@ -215,7 +215,7 @@ def test_figures_stand_where_the_documents_have_them() -> None:
         448: "tls_full tls_resumed tls_failed_version tls_failed_cipher tls_failed_protocol tls_failed_name",
         454: "tls_failed_certificate tls_failed_alert tls_failed_plain tls_failed_garbage tls_failed_left",
         459: "tls_failed_timeout tls_failed_crowded tls_failed_internal tls_handshakes tls_bytes",
-        464: "http2_connections http2_streams http2_resets http2_violations",
+        464: "http2_connections http2_streams http2_resets http2_violations lent",
     }
     expected = {name: first + at for first, group in names.items() for at, name in enumerate(group.split())}
     assert read(page).figures == expected

@@ -238,6 +238,8 @@ words! {
     Http2Resets = 466, Counter, "http2_resets" => "http2_resets";
     /// Rules of HTTP/2 that clients have broken, its limits among them: each ends a stream, or a connection.
     Http2Violations = 467, Counter, "http2_violations" => "http2_violations";
+    /// Requests that another worker answers while their connections stay here (TLS, HTTP/2); they are handed over, too.
+    Lent = 468, Counter, "lent" => "requests_lent";
 }
 
 /// The words that are samples of a metric, in the order of its labels.

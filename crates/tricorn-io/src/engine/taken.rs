@@ -41,7 +41,7 @@ impl Engine {
         self.is_let_go(exchange);
         let unread = match exchange.lane.descriptor() {
             Descriptor::Own(own) => self.shared.baton.take().reactor.let_go(exchange.lane.id(), own),
-            Descriptor::Shared => Vec::new(),
+            Descriptor::Borrowed(_) | Descriptor::Shared => Vec::new(),
         };
         Ok(Taken { socket, unread })
     }

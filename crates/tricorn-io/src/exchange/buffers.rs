@@ -4,7 +4,7 @@ use super::counted::Counted;
 use super::times::Times;
 use crate::clock;
 use std::sync::Arc;
-use tricorn_proto::message::{Known, Method, Refusal, RequestHead, Scheme};
+use tricorn_proto::message::{Field, Known, Method, Refusal, RequestHead, Scheme};
 use tricorn_proto::peer::proxy_protocol::Announced;
 use tricorn_proto::peer::{Claims, ProxyPolicy, proxy, request_id, request_start};
 use tricorn_proto::response::Reply;
@@ -77,7 +77,7 @@ impl Request {
     #[cold]
     pub(crate) fn believe(&mut self, policy: &ProxyPolicy, trusted: bool) -> Result<usize, Box<Refusal>> {
         let claims = proxy::believe(&mut self.head, &self.input[self.head_at..], policy, trusted)?;
-        let removed = claims.removed;
+        let removed = claims.removed.len();
         if let Some(host) = &claims.host {
             let added = [proxy::NAME, host].concat();
             proxy::set_host(&mut self.head, (self.start - self.head_at) as u32, host.len());
@@ -121,6 +121,11 @@ impl Request {
         let host = self.claims.as_ref().and_then(|claims| claims.host.as_ref());
         let added = host.map_or(0, |host| proxy::NAME.len() + host.len());
         self.input.get(self.head_at..self.head_end - added).unwrap_or_default()
+    }
+
+    /// Fields that are no longer in the head, since front ends may not say them.
+    pub(crate) fn taken_out(&self) -> &[Field] {
+        self.claims.as_ref().map_or(&[], |claims| &claims.removed)
     }
 
     /// The client waits to be told that it may send the body.

@@ -1,4 +1,4 @@
-//! The descriptor of a lane: its own socket, or none.
+//! The descriptor of a lane: its own socket, one end of a pair, or none.
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno};
 
@@ -7,6 +7,8 @@ use rustix::io::{self, Errno};
 pub enum Descriptor<'l> {
     /// The socket: all that happens to it happens to this exchange.
     Own(BorrowedFd<'l>),
+    /// One end of a pair: another worker has the connection.
+    Borrowed(BorrowedFd<'l>),
     /// The socket of a trunk, which others use as well.
     Shared,
 }
@@ -15,11 +17,11 @@ impl Descriptor<'_> {
     /// A second one, for others than the server.
     ///
     /// # Errors
-    /// EOPNOTSUPP: a stream of HTTP/2 has no socket of its own. Else the system's.
+    /// EOPNOTSUPP: a stream of HTTP/2 has no socket of its own, and a request that was lent left it behind. Else the system's.
     pub fn duplicate(self) -> io::Result<OwnedFd> {
         match self {
             Descriptor::Own(socket) => io::fcntl_dupfd_cloexec(socket, 3),
-            Descriptor::Shared => Err(Errno::OPNOTSUPP),
+            Descriptor::Borrowed(_) | Descriptor::Shared => Err(Errno::OPNOTSUPP),
         }
     }
 }

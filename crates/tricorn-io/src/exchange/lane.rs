@@ -24,7 +24,6 @@ use crate::sys::wake::Alarm;
 use crate::tls::Facts;
 use rustix::fd::OwnedFd;
 use rustix::io;
-use rustix::net::{SocketAddrUnix, getsockname};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -112,6 +111,7 @@ impl Lane {
     #[inline]
     pub fn descriptor(&self) -> Descriptor<'_> {
         match self.stream().channel() {
+            None if self.stream().borrowed().is_some() => Descriptor::Borrowed(self.output.socket()),
             None => Descriptor::Own(self.output.socket()),
             Some(_) => Descriptor::Shared,
         }
@@ -149,15 +149,14 @@ impl Lane {
         self.stream().facts()
     }
 
-    /// Our end's address.
+    /// The address that the client has connected to.
     pub fn local_address(&self) -> Option<SocketAddr> {
-        SocketAddr::try_from(getsockname(self.output.socket()).ok()?).ok()
+        self.stream().local_address()
     }
 
-    /// The path of our end, if it is a unix socket that has one.
+    /// The path that the client has connected to, if it is that of a unix socket.
     pub fn local_path(&self) -> Option<Vec<u8>> {
-        let address = SocketAddrUnix::try_from(getsockname(self.output.socket()).ok()?).ok()?;
-        address.path_bytes().map(<[u8]>::to_vec)
+        self.stream().local_path()
     }
 
     /// It speaks another protocol since the reply (101).

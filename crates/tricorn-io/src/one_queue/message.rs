@@ -3,7 +3,7 @@ use crate::peer::Peer;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 /// Changes whenever the layout does.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 /// Bytes of an encoded header.
 pub const HEADER: usize = 136;
 /// Payloads up to this size travel in the message; larger ones in a file of memory.
@@ -26,6 +26,7 @@ pub struct HandOverMessage {
     pub apart: bool,
     /// Length of a body that is in a file, the last descriptor.
     pub spooled: Option<u64>,
+    pub way: Way,
     pub first_byte: u64,
     pub head_complete: u64,
     pub complete: u64,
@@ -33,9 +34,22 @@ pub struct HandOverMessage {
     pub parts: Parts,
 }
 
+/// What the first descriptor is, and how a response is said there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Way {
+    /// One end of a pair: the connection stays with the worker that has read the request, and passes on the response.
+    pub lent: bool,
+    /// The client speaks HTTP/2: the head is fields (`http2::head_fields`), the response is to be parts (`http2::encode`).
+    pub http2: bool,
+    /// The client speaks TLS.
+    pub secured: bool,
+}
+
 /// Lengths of the payload's parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
+    /// Of what is lent: what is told of the connection ([`Borrowed`](crate::borrowed::Borrowed)).
+    pub borrowed: u32,
     /// What a balancer has announced of the connection, as it came.
     pub announced: u16,
     pub head: u64,
@@ -60,7 +74,10 @@ impl HandOverMessage {
         let flags = u8::from(self.readable)
             | u8::from(self.hangup) << 1
             | u8::from(self.apart) << 2
-            | u8::from(self.spooled.is_some()) << 3;
+            | u8::from(self.spooled.is_some()) << 3
+            | u8::from(self.way.lent) << 4
+            | u8::from(self.way.http2) << 5
+            | u8::from(self.way.secured) << 6;
         out.put(&[VERSION, self.hops, flags]);
         out.put(&self.age.number.to_ne_bytes());
         out.put(&self.age.last_from.to_ne_bytes());
@@ -75,6 +92,7 @@ impl HandOverMessage {
             out.put(&number.to_ne_bytes());
         }
         out.put(&self.parts.announced.to_ne_bytes());
+        out.put(&self.parts.borrowed.to_ne_bytes());
         out.bytes
     }
 
@@ -93,6 +111,7 @@ impl HandOverMessage {
             *number = u64::from_ne_bytes(input.take()?);
         }
         let announced = u16::from_ne_bytes(input.take()?);
+        let borrowed = u32::from_ne_bytes(input.take()?);
         let [first_byte, head_complete, complete, waits_since, head, body, next, spooled] = numbers;
         Some(HandOverMessage {
             peer,
@@ -103,18 +122,20 @@ impl HandOverMessage {
             hangup: flags & 2 != 0,
             apart: flags & 4 != 0,
             spooled: (flags & 8 != 0).then_some(spooled),
+            way: Way { lent: flags & 16 != 0, http2: flags & 32 != 0, secured: flags & 64 != 0 },
             first_byte,
             head_complete,
             complete,
             waits_since,
-            parts: Parts { announced, head, body, next },
+            parts: Parts { borrowed, announced, head, body, next },
         })
     }
 
     /// Bytes of the payload; `None`: more than there can be.
     pub fn payload(&self) -> Option<usize> {
-        let Parts { announced, head, body, next } = self.parts;
-        let sum = head.checked_add(body)?.checked_add(next)?.checked_add(announced.into())?;
+        let Parts { borrowed, announced, head, body, next } = self.parts;
+        let sum =
+            head.checked_add(body)?.checked_add(next)?.checked_add(announced.into())?.checked_add(borrowed.into())?;
         usize::try_from(sum).ok()
     }
 }
@@ -145,8 +166,8 @@ impl Writer {
     }
 }
 
-// Three bytes, two numbers of four bytes, two addresses of 27 bytes, eight numbers, and a short one.
-const _: () = assert!(3 + 2 * 4 + 2 * 27 + 8 * 8 + 2 <= HEADER);
+// Three bytes, three numbers of four bytes, two addresses of 27 bytes, eight numbers, and a short one.
+const _: () = assert!(3 + 3 * 4 + 2 * 27 + 8 * 8 + 2 <= HEADER);
 
 struct Reader<'b> {
     bytes: &'b [u8],
@@ -190,11 +211,12 @@ mod tests {
             hangup: false,
             apart: spooled.is_none(),
             spooled,
+            way: Way { lent: spooled.is_none(), http2: listener.is_some(), secured: spooled == Some(0) },
             first_byte: 1,
             head_complete: 2,
             complete: u64::MAX,
             waits_since: 4,
-            parts: Parts { announced: 107, head: 5, body: 6, next: 7 },
+            parts: Parts { borrowed: 70_000, announced: 107, head: 5, body: 6, next: 7 },
         }
     }
 

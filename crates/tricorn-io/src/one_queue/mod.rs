@@ -18,6 +18,7 @@
 //! travels. `reactor/hand_over.rs` sends and takes one, `engine/one_queue.rs` says when.
 
 pub mod company;
+pub mod leftover;
 pub mod message;
 pub mod rules;
 pub mod siblings;

@@ -8,13 +8,15 @@ pub(super) struct ExtraDescriptors {
     files: usize,
     /// Connections that are bridged: our end of a pair, and the exchange's.
     bridges: usize,
+    /// Requests that other workers answer: our end of a pair.
+    loans: usize,
     pub disks: Arc<Disks>,
     pub returned: Receiver<DiskOutcome>,
 }
 
 impl ExtraDescriptors {
     pub fn new(disks: Arc<Disks>, returned: Receiver<DiskOutcome>) -> ExtraDescriptors {
-        ExtraDescriptors { files: 0, bridges: 0, disks, returned }
+        ExtraDescriptors { files: 0, bridges: 0, loans: 0, disks, returned }
     }
 
     /// A file, if it is one.
@@ -36,9 +38,17 @@ impl ExtraDescriptors {
         self.bridges -= 1;
     }
 
+    pub fn loan_begins(&mut self) {
+        self.loans += 1;
+    }
+
+    pub fn loan_ends(&mut self) {
+        self.loans -= 1;
+    }
+
     /// With the connections that have ended while a job sends on them.
     #[inline]
     pub fn count(&self) -> usize {
-        self.files + 2 * self.bridges + self.disks.abandoned()
+        self.files + 2 * self.bridges + self.loans + self.disks.abandoned()
     }
 }

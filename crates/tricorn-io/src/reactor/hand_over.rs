@@ -1,4 +1,4 @@
-//! Requests that go to a sibling, with their connections, and those that come from one.
+//! Requests that go to a sibling, and those that come from one.
 use super::Reactor;
 use super::connections::has_left;
 use crate::config::Failpoint;
@@ -31,18 +31,17 @@ pub enum Front {
 }
 
 impl Reactor {
-    /// Sends the request that would be served next, with its connection, into the channel.
+    /// Sends the request that would be served next into the channel: with its connection, or as a loan.
     pub fn hand_over(&mut self, channel: &Channel, most_hops: u64, sent: impl FnOnce()) -> Handed {
         let next = self.dispatch.find(|id| self.connections.may_move(id, most_hops));
         let Some(id) = next else { return Handed::Nothing };
         self.fail_here(Failpoint::BeforeSend);
-        if self.connections.post(id, channel, self.accepting.listeners()).is_err() {
-            return Handed::Full;
-        }
+        let Ok(near) = self.connections.post(id, channel, self.accepting.listeners()) else { return Handed::Full };
         sent();
         self.fail_here(Failpoint::AfterSend);
         self.dispatch.remove(id);
-        self.connections.forget(id.connection());
+        self.connections.depart(id, near);
+        self.act_on_updates();
         // In this order a reader sees too few requests for a moment, but none twice.
         self.dispatch.publish();
         self.board.add(Word::HandedOver, 1);

@@ -74,7 +74,7 @@ impl Reactor {
                 let listener = self.accepting.next_in_round()?;
                 return self.accept_one(listener);
             }
-            Source::Bridge(token) => self.connections.near_event(token, event),
+            Source::Near(token) => self.connections.near_event(token, event),
             Source::AdminConnection(token) => self.admin_event(token, event),
             Source::AdminListener(index) => self.accept_admins(index),
             Source::Wake => self.dispatch.wake(),

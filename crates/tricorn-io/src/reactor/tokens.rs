@@ -3,7 +3,7 @@
 //! ```text
 //!   generation, index                        a connection (`slab.rs`)
 //!   the same, with the bit ADMIN             an admin connection
-//!   the same, with the bit NEAR              our end of a connection's bridge
+//!   the same, with the bit NEAR              our end of a pair, of a connection that is bridged or whose request is lent
 //!   SPECIAL + index                          a listener
 //!   SPECIAL + ADMIN_LISTENERS + index        an admin listener
 //!   the last ones                            eventfds, and the channel
@@ -27,8 +27,8 @@ pub const DISK_NEWS: Token = Token::MAX - 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     Connection(Token),
-    /// Our end of a bridge.
-    Bridge(Token),
+    /// Our end of a connection's pair.
+    Near(Token),
     AdminConnection(Token),
     Listener(u16),
     AdminListener(u16),
@@ -44,7 +44,7 @@ impl Source {
         match token {
             ..ADMIN => Source::Connection(token),
             ADMIN..NEAR => Source::AdminConnection(token & !ADMIN),
-            NEAR..SPECIAL => Source::Bridge(token & !NEAR),
+            NEAR..SPECIAL => Source::Near(token & !NEAR),
             WAKE => Source::Wake,
             CHANNEL => Source::Channel,
             GROUP_WAKEUP => Source::GroupWakeup,
@@ -76,7 +76,7 @@ mod tests {
             [connection, connection | NEAR, of_admin(connection), SPECIAL + 3, of_admin_listener(3), DISK_NEWS];
         let expected = [
             Source::Connection(connection),
-            Source::Bridge(connection),
+            Source::Near(connection),
             Source::AdminConnection(connection),
             Source::Listener(3),
             Source::AdminListener(3),

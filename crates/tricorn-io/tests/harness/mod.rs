@@ -123,6 +123,7 @@ pub enum Word {
     TlsBytes = 463,
     Http2Resets = 466,
     Http2Violations = 467,
+    Lent = 468,
 }
 
 /// What became of a call that was to be cancelled: it was told to end; had ended; was over, or told before.

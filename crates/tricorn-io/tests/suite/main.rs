@@ -16,6 +16,7 @@ mod held;
 mod http2;
 mod hub;
 mod leaving;
+mod lend;
 mod limits;
 mod queue;
 mod replies;

@@ -607,25 +607,6 @@ fn a_balancer_announces_its_client_before_the_handshake() {
 }
 
 #[test]
-fn a_session_stays_with_its_worker_while_plain_connections_go_to_idle_ones() {
-    let world = World::new();
-    let plan = plan(2);
-    let workers = Workers::echo(Plan { config: world.secure(plan.config.clone()), ..plan });
-    let mut client = connect(workers.address, Arc::new(world.client()), "localhost");
-    let index = client.get("/").answer().worker.expect("a worker");
-    let mut plain = workers.connect(index);
-    assert_eq!(plain.get("/").answer().worker, Some(index));
-    workers.block(index);
-    client.ask("/waits");
-    workers.servers[index].until(Word::Queued, 1);
-    assert_eq!(plain.get("/moves").answer().worker, Some(1 - index));
-    workers.servers[index].until(Word::Queued, 1); // it waits for its own worker
-    workers.unblock_all();
-    let answer = client.response().answer();
-    assert_eq!((answer.worker, answer.path.as_str()), (Some(index), "/waits"));
-}
-
-#[test]
 fn handshakes_under_a_hub_are_done_while_it_is_held_up() {
     let world = World::new();
     let server = HubServer::start(world.secure(Config { threads: 10, ..config() }));

@@ -84,7 +84,7 @@ fn part(out: &mut Vec<u8>, kind: u8, write: impl FnOnce(&mut Vec<u8>)) {
     out[at..at + 8].copy_from_slice(&length.to_le_bytes());
 }
 
-fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+pub(super) fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out.extend_from_slice(&(name.len() as u32).to_le_bytes());
     out.extend_from_slice(&(value.len() as u32).to_le_bytes());
     out.extend_from_slice(name);

@@ -21,6 +21,7 @@ mod error_code;
 mod field_rules;
 pub mod flow;
 pub mod frame;
+pub mod head_fields;
 pub mod hpack;
 pub mod output;
 mod parts;

@@ -11,7 +11,7 @@ use super::forwarded_field::{self, Element};
 use super::node::Node;
 use crate::message::grammar::{decimal, list};
 use crate::message::host;
-use crate::message::{Known, Refusal, RefusalKind, RequestHead, Scheme, Span};
+use crate::message::{Field, Known, Refusal, RefusalKind, RequestHead, Scheme, Span};
 
 /// Which fields are believed. `Default` is none, and all are taken out.
 #[derive(Debug, Clone, Default)]
@@ -50,8 +50,8 @@ pub struct Claims {
     /// The value that `Host` is to have.
     pub host: Option<Vec<u8>>,
     scheme: Option<Scheme>,
-    /// How many fields were taken out of the head.
-    pub removed: usize,
+    /// Fields that were taken out of the head.
+    pub removed: Vec<Field>,
 }
 
 impl ProxyPolicy {
@@ -91,12 +91,14 @@ pub fn believe(
     }
     claims.complete(head.scheme);
     if !policy.keep_others {
-        let before = head.fields.len();
         head.fields.retain(|field| {
             let found = classify(field.name.of(bytes), field.known);
-            found.is_none_or(|found| trusted && policy.has(found))
+            let stays = found.is_none_or(|found| trusted && policy.has(found));
+            if !stays {
+                claims.removed.push(*field);
+            }
+            stays
         });
-        claims.removed = before - head.fields.len();
     }
     Ok(claims)
 }

@@ -74,13 +74,13 @@ fn scheme_host_and_port_are_put_together() {
 fn what_is_not_chosen_and_what_strangers_say_is_taken_out() {
     let fields = "X-Forwarded-For: 1.2.3.4\r\nForwarded: for=1.2.3.4\r\nX-Forwarded-Host: a\r\nX-Other: yes\r\n";
     let (seen, _, claims) = read(&policy("for", 1), true, fields).expect("good fields");
-    assert_eq!((seen.as_str(), claims.removed), ("Host=inner X-Forwarded-For=1.2.3.4 X-Other=yes ", 2));
+    assert_eq!((seen.as_str(), claims.removed.len()), ("Host=inner X-Forwarded-For=1.2.3.4 X-Other=yes ", 2));
     let (seen, head, claims) = read(&policy(ALL, 1), false, fields).expect("whatever they say");
-    assert_eq!((seen.as_str(), claims.removed), ("Host=inner X-Other=yes ", 3));
+    assert_eq!((seen.as_str(), claims.removed.len()), ("Host=inner X-Other=yes ", 3));
     assert_eq!((claims.client, head.scheme), (None, Scheme::Http));
     let keeps = ProxyPolicy::new(&["x-forwarded-for".into()], 1, false).expect("its name");
     let (seen, _, claims) = read(&keeps, false, fields).expect("whatever they say");
-    assert_eq!((seen.matches('=').count(), claims.removed, claims.client), (6, 0, None));
+    assert_eq!((seen.matches('=').count(), claims.removed.len(), claims.client), (6, 0, None));
 }
 
 #[test]

@@ -1,29 +1,34 @@
 //! Connections that go to a sibling with their waiting request, and those that come from one, as messages of the channel.
 use super::Connections;
-use super::conn::{Conn, Origin};
+use super::conn::{Conn, Origin, Role};
 use super::phase::Change;
 use super::stage::Stage;
+use super::trunks::take_head;
+use crate::borrowed::Borrowed;
 use crate::config::READ_BURST;
 use crate::disk::DiskFile;
 use crate::exchange::body::{Body, NoMemory, Spool};
+use crate::exchange::buffers::Request;
 use crate::exchange::id::RequestId;
-use crate::one_queue::message::{Age, HEADER, HandOverMessage, INLINE, Parts};
+use crate::one_queue::message::{Age, HEADER, HandOverMessage, INLINE, Parts, Way};
 use crate::reactor::bodies::no_memory;
 use crate::reactor::edges::Edges;
 use crate::reactor::listener::Listener;
 use crate::reactor::serial::Reading;
+use crate::reactor::wheel::Tick;
 use crate::scoreboard::Word;
 use crate::stream::Stream;
 use crate::sys::channel::Channel;
-use crate::sys::poll::Token;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::MemfdFlags;
 use rustix::io::{self, IoSlice};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use tricorn_proto::http1::Step;
-use tricorn_proto::message::{Refusal, RefusalKind};
+use tricorn_proto::http2::head_fields;
+use tricorn_proto::message::{Known, Method, Refusal, RefusalKind, RequestHead, Version};
 use tricorn_proto::peer::proxy_protocol::{self, Accepts, Announced, Opening};
 
 impl Connections {
@@ -36,55 +41,90 @@ impl Connections {
         self.buffers.give_scratch(scratch);
     }
 
-    /// A session of TLS is this process's alone, and so is a trunk. Trailers are kept in no form that could be sent, the reader of a body that still comes neither, and a request that was passed from hand to hand stays.
+    /// Trailers are kept in no form that could be sent, the reader of a body that still comes neither, and a request that was passed from
+    /// hand to hand stays. So does one for another protocol whose connection cannot go with it.
     pub fn may_move(&self, id: RequestId, most_hops: u64) -> bool {
-        if self.conns.get(id.connection()).is_none_or(|conn| conn.stage == Stage::Secured || conn.is_stream()) {
-            return false;
-        }
-        self.conns.request(id).is_some_and(|request| {
-            request.head.trailers.is_empty() && !request.partial && u64::from(request.hops) < most_hops
+        let Some(conn) = self.conns.get(id.connection()) else { return false };
+        conn.serial.request(id).is_some_and(|request| {
+            let head = &request.head;
+            let may_travel = head.trailers.is_empty() && !request.partial && u64::from(request.hops) < most_hops;
+            may_travel && (!stays_here(conn) || !wants_another_protocol(head))
         })
     }
 
-    pub fn post(&self, id: RequestId, channel: &Channel, listeners: &[Listener]) -> io::Result<()> {
-        match self.post_as(id, channel, listeners, false) {
+    /// Sends a request into the channel. Our end of a pair, if its connection stays here.
+    pub fn post(&self, id: RequestId, channel: &Channel, listeners: &[Listener]) -> io::Result<Option<Stream>> {
+        let conn = self.conns.get(id.connection()).ok_or(io::Errno::BADF)?;
+        let (near, far) = if stays_here(conn) {
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            let (near, far) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+            (Some(Stream::new(near)), Some(far))
+        } else {
+            (None, None)
+        };
+        match self.post_as(id, channel, listeners, far.as_ref(), false) {
             // The channel's buffer is smaller than the message, however empty it is.
-            Err(io::Errno::MSGSIZE) => self.post_as(id, channel, listeners, true),
+            Err(io::Errno::MSGSIZE) => self.post_as(id, channel, listeners, far.as_ref(), true),
             result => result,
         }
+        .map(|()| near)
     }
 
-    /// `apart`: with its payload in a file, whatever its size.
-    fn post_as(&self, id: RequestId, channel: &Channel, listeners: &[Listener], apart: bool) -> io::Result<()> {
+    /// `far`: what travels in place of the connection, of which this worker has the other end. `apart`: with its payload in a file,
+    /// whatever its size.
+    fn post_as(
+        &self,
+        id: RequestId,
+        channel: &Channel,
+        listeners: &[Listener],
+        far: Option<&OwnedFd>,
+        apart: bool,
+    ) -> io::Result<()> {
         let conn = self.conns.get(id.connection()).ok_or(io::Errno::BADF)?;
-        // The connection goes with its request: it has no other.
         let serial = &conn.serial;
         let request = serial.request(id).ok_or(io::Errno::BADF)?;
         let stream = conn.stream().ok_or(io::Errno::BADF)?;
-        let head = request.head_as_it_came();
+        let is_last = far.is_some() && self.is_draining();
+        let way = Way {
+            lent: far.is_some() || stream.borrowed().is_some(),
+            http2: request.head.version == Version::Http2,
+            secured: conn.stage == Stage::Secured,
+        };
+        let (mut fields, mut borrowed) = (Vec::new(), Vec::new());
+        let head = if way.http2 {
+            head_fields::write(&mut fields, &request.head, request.head_bytes(), request.taken_out());
+            fields.as_slice()
+        } else {
+            request.head_as_it_came()
+        };
+        if way.lent {
+            borrowed = stream.describe().encode();
+        }
         let (body, file) = match &request.body {
             Body::Empty => (b"".as_slice(), None),
             Body::Memory(bytes) => (bytes.as_slice(), None),
             Body::Foreign(buffer) => (buffer.filled(), None),
             Body::Spooled(spool) => (b"".as_slice(), Some(spool)),
         };
-        let next = request.unread();
+        let next = if far.is_some() { b"".as_slice() } else { request.unread() };
         let announced = request.announced().map_or(b"".as_slice(), |announced| &announced.bytes);
-        let apart = apart || announced.len() + head.len() + body.len() + next.len() > INLINE;
+        let apart = apart || borrowed.len() + announced.len() + head.len() + body.len() + next.len() > INLINE;
         let header = HandOverMessage {
             peer: conn.origin.peer,
             listener: listeners.get(usize::from(conn.origin.listener)).and_then(|listener| listener.address),
             hops: request.hops,
-            age: Age { number: id.stream(), last_from: serial.last_from() },
-            readable: conn.edges.is_readable(),
-            hangup: conn.edges.is_hangup(),
+            age: Age { number: id.stream(), last_from: if is_last { ALWAYS } else { serial.last_from() } },
+            readable: far.is_none() && conn.edges.is_readable(),
+            hangup: far.is_none() && conn.edges.is_hangup(),
             apart,
             spooled: file.map(|_| request.body.len()),
+            way,
             first_byte: request.times.first_byte,
             head_complete: request.times.head_complete,
             complete: request.times.complete,
             waits_since: request.times.waits_since,
             parts: Parts {
+                borrowed: borrowed.len() as u32,   // a chain of certificates is shorter (`tls`)
                 announced: announced.len() as u16, // no header is longer (`proxy_protocol`)
                 head: head.len() as u64,
                 body: body.len() as u64,
@@ -92,20 +132,25 @@ impl Connections {
             },
         }
         .encode();
-        let payload = if apart { Some(in_memory_file(&[announced, head, body, next])?) } else { None };
-        let mut descriptors: Vec<BorrowedFd<'_>> = vec![stream.socket()];
+        let payload = if apart { Some(in_memory_file(&[&borrowed, announced, head, body, next])?) } else { None };
+        let mut descriptors: Vec<BorrowedFd<'_>> = vec![far.map_or(stream.socket(), AsFd::as_fd)];
         descriptors.extend(payload.as_ref().map(AsFd::as_fd));
         if let Some(spool) = file {
             descriptors.push(spool.file().ok_or(io::Errno::BADF)?.as_fd());
         }
-        let parts = [header.as_slice(), announced, head, body, next].map(IoSlice::new);
+        let parts = [header.as_slice(), &borrowed, announced, head, body, next].map(IoSlice::new);
         channel.post(if apart { &parts[..1] } else { &parts }, &descriptors)
     }
 
-    /// The connection is another worker's now: nothing of it stays here.
-    pub fn forget(&mut self, token: Token) {
-        self.conns.unwatch(token, None);
-        self.close(token);
+    /// The request is in the channel. `near`: its connection stays here, and this is our end of what went in its place.
+    pub fn depart(&mut self, id: RequestId, near: Option<Stream>) {
+        match near {
+            Some(near) => self.lend(id, near),
+            None => {
+                self.conns.unwatch(id.connection(), None);
+                self.close(id.connection());
+            }
+        }
     }
 
     /// A connection out of a message, with a complete request.
@@ -119,9 +164,17 @@ impl Connections {
         let listener = listeners.iter().position(|listener| listener.address == handed.listener).unwrap_or(0);
         let trusted = self.config.policy.trust.allows(handed.peer.ip());
         let origin = Origin { peer: handed.peer, listener: listener as u16, trusted };
-        let mut conn = Conn::new(Stream::new(socket), origin);
+        let (borrowed, payload) = payload.split_at_checked(handed.parts.borrowed as usize).unwrap_or_default();
+        let mut conn = Conn::new(way_back(socket, &handed, borrowed), origin);
         conn.edges = Edges::known(handed.readable, handed.hangup);
         conn.phase.enter(Change::TakenOver);
+        if handed.way.lent {
+            conn.role = Role::Borrowed;
+        }
+        if handed.way.secured {
+            conn.stage = Stage::Secured;
+        }
+        let stage = conn.stage;
         let serial = &mut conn.serial;
         serial.resume_at(handed.age.number, handed.age.last_from);
         let mut reading = serial.begin_reading(|| self.buffers.take());
@@ -132,7 +185,7 @@ impl Connections {
         let announced = conn.announced.clone();
         let pool = self.extra.disks.pool();
         let spool = spool.map(|(file, length)| Spool::adopt(DiskFile::new(file, pool), length));
-        let refusal = self.fill_in(&mut reading, trusted, announced, &handed, payload, spool).err();
+        let refusal = self.fill_in(&mut reading, (trusted, stage), announced, &handed, payload, spool).err();
         let token = self.conns.insert(conn);
         let serial = &self.conns.get(token)?.serial;
         let id = serial.current(token);
@@ -153,11 +206,20 @@ impl Connections {
         Most { payload: read.max(LEAST_LIMIT), spooled }
     }
 
+    /// The same of fields, which a stream has come with.
+    fn read_fields(&mut self, request: &mut Request, fields: &[u8], trusted: bool) -> Result<(), Box<Refusal>> {
+        let mut head = std::mem::take(&mut self.frames.request);
+        let read = head_fields::read(&mut head, fields, &self.config.policy, trusted);
+        take_head(request, &mut head, 0);
+        self.frames.request = head;
+        read
+    }
+
     /// The head is read again, by this worker's rules; the body and what follows are as they were read.
     fn fill_in(
         &mut self,
         reading: &mut Reading<'_>,
-        trusted: bool,
+        (trusted, stage): (bool, Stage),
         announced: Option<Arc<Announced>>,
         handed: &HandOverMessage,
         payload: &[u8],
@@ -165,21 +227,25 @@ impl Connections {
     ) -> Result<(), Box<Refusal>> {
         let (head, rest) = payload.split_at_checked(handed.parts.head as usize).unwrap_or_default();
         let (body, next) = rest.split_at_checked(handed.parts.body as usize).unwrap_or_default();
+        if handed.way.http2 {
+            self.read_fields(reading.request, head, trusted)?;
+        } else {
+            reading.request.input.extend_from_slice(head);
+            let (_, step) = reading.advance(&self.config.policy, trusted)?;
+            if step != Step::Head || reading.request.start != head.len() {
+                return Err(Box::new(Refusal::new(RefusalKind::InternalError, "in a request that was handed over")));
+            }
+            reading.took_body();
+            reading.request.head_end = head.len();
+        }
         let request = &mut *reading.request;
-        request.input.extend_from_slice(head);
         request.times.first_byte = handed.first_byte;
         request.times.head_complete = handed.head_complete;
         request.times.complete = handed.complete;
         request.times.waits_since = handed.waits_since;
         request.hops = handed.hops.saturating_add(1);
-        let (_, step) = reading.advance(&self.config.policy, trusted)?;
-        if step != Step::Head || reading.request.start != head.len() {
-            return Err(Box::new(Refusal::new(RefusalKind::InternalError, "in a request that was handed over")));
-        }
-        reading.took_body();
-        let request = &mut *reading.request;
-        request.head_end = head.len();
         request.note_announced(announced.as_ref());
+        stage.is_misplaced(request);
         if let Some(proxy) = &self.config.policy.proxy {
             request.believe(proxy, trusted)?;
         }
@@ -197,6 +263,28 @@ impl Connections {
         Ok(())
     }
 }
+
+/// Whether a request goes without its connection: a session of TLS is this process's alone, and a trunk has other streams.
+fn stays_here(conn: &Conn) -> bool {
+    conn.is_stream() || conn.stream().is_some_and(Stream::is_secured)
+}
+
+/// Whether the client asks for another protocol than HTTP.
+fn wants_another_protocol(head: &RequestHead) -> bool {
+    matches!(head.kind, Method::Connect | Method::Tunnel)
+        || head.fields.iter().any(|field| field.known == Known::Upgrade)
+}
+
+/// Where the response goes.
+fn way_back(socket: OwnedFd, handed: &HandOverMessage, borrowed: &[u8]) -> Stream {
+    match handed.way.lent {
+        true => Stream::to_lender(socket, Borrowed::decode(borrowed).unwrap_or_default()),
+        false => Stream::new(socket),
+    }
+}
+
+/// From when on the request of a worker that leaves is its connection's last: it was already.
+const ALWAYS: Tick = 1;
 
 /// The most that a message may bring, whatever it says of itself.
 struct Most {
@@ -279,7 +367,8 @@ mod tests {
             head_complete: 2,
             complete: 3,
             waits_since: 4,
-            parts: Parts { announced: 0, head: 0, body, next: 0 },
+            way: Way::default(),
+            parts: Parts { borrowed: 0, announced: 0, head: 0, body, next: 0 },
         }
         .encode()
     }

@@ -15,7 +15,7 @@
 use crate::exchange::outbox::{Flush, Outbox, SharedBytes};
 use crate::reactor::edges::Edges;
 use crate::stream::Stream;
-use rustix::fd::{AsRawFd, RawFd};
+use rustix::fd::RawFd;
 use rustix::io::Errno;
 
 /// Bytes that are read at a time, and held at most, of each direction.
@@ -165,9 +165,9 @@ impl Bridge {
         self.near.as_ref()
     }
 
-    /// The numbers of its descriptors, the exchange's included.
-    pub fn descriptors(&self) -> [Option<RawFd>; 2] {
-        [self.near.as_ref().map(|near| near.socket().as_raw_fd()), self.far]
+    /// The number of the exchange's descriptor, until the call is over.
+    pub fn far(&self) -> Option<RawFd> {
+        self.far
     }
 
     /// Carries what is there, in either direction once [`MARK`]. `edges` are those of the client.

@@ -55,11 +55,15 @@ impl Connections {
                 }
                 bridge.clear(&mut self.chores.spent);
             }
+            Phase::OnLoan(loan) => {
+                self.extra.loan_ends();
+                loan.clear(&mut self.chores.spent);
+            }
             _ => {}
         }
         self.chores.attachments.extend(attachment);
         match role {
-            Role::Connection => {}
+            Role::Connection | Role::Borrowed => {}
             Role::Trunk(reader) => {
                 let mut entries = Vec::new();
                 reader.trunk().break_off(|entry| entries.push(entry));

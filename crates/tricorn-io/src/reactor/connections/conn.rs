@@ -42,6 +42,8 @@ pub(super) enum Role {
     Trunk(Box<TrunkReader>),
     /// A stream of such a one, which has this token. It has one request.
     Stream { trunk: Token, id: u32 },
+    /// One request of a connection that another worker has.
+    Borrowed,
 }
 
 #[derive(Debug)]
@@ -84,7 +86,7 @@ impl Conn {
     pub fn stream(&self) -> Option<&Stream> {
         match &self.role {
             Role::Trunk(reader) => Some(reader.trunk().stream()),
-            Role::Connection | Role::Stream { .. } => self.output.as_ref().map(Output::stream),
+            Role::Connection | Role::Stream { .. } | Role::Borrowed => self.output.as_ref().map(Output::stream),
         }
     }
 
@@ -95,6 +97,11 @@ impl Conn {
 
     pub fn is_stream(&self) -> bool {
         matches!(self.role, Role::Stream { .. })
+    }
+
+    /// Whether it has no more than one request.
+    pub fn has_one_request(&self) -> bool {
+        matches!(self.role, Role::Stream { .. } | Role::Borrowed)
     }
 
     /// Whether the peer may still be sending, so that closing at once would reset what we sent last.
@@ -120,19 +127,18 @@ impl Conn {
         }
     }
 
-    /// The number of its socket, which an exchange may have, and those of a bridge.
+    /// The number of its socket, which an exchange may have, and those of a bridge or a loan.
     fn descriptors(&self) -> impl Iterator<Item = RawFd> {
         let own = self.stream().map(|stream| stream.socket().as_raw_fd());
-        let [first, second, third] = match self.phase.get() {
-            Phase::Busy(lent) => [Some(lent.socket), None, None],
-            Phase::Bridged(bridge) => {
-                let [near, far] = bridge.descriptors();
-                [own, near, far]
-            }
-            _ => [own, None, None],
-        };
         // A stream has none of its own.
-        [first, second, third].into_iter().flatten().filter(|_| !self.is_stream())
+        let own = own.filter(|_| !self.is_stream());
+        let near = self.phase.get().near().map(|near| near.socket().as_raw_fd());
+        let [first, second] = match self.phase.get() {
+            Phase::Busy(lent) => [Some(lent.socket).filter(|_| !self.is_stream()), None],
+            Phase::Bridged(bridge) => [own, bridge.far()],
+            _ => [own, None],
+        };
+        [first, near, second].into_iter().flatten()
     }
 }
 
@@ -218,14 +224,10 @@ impl Conns {
         Ok(is_new)
     }
 
-    /// Has the poller watch our end of a bridge from now on.
+    /// Has the poller watch our end of a pair from now on.
     pub fn watch_near(&mut self, token: Token) -> io::Result<()> {
-        match self.slab.get(token).map(|conn| conn.phase.get()) {
-            Some(Phase::Bridged(bridge)) => {
-                bridge.near().map_or(Ok(()), |near| self.poller.add_connection(near.socket(), token | NEAR))
-            }
-            _ => Ok(()),
-        }
+        let near = self.slab.get(token).and_then(|conn| conn.phase.get().near());
+        near.map_or(Ok(()), |near| self.poller.add_connection(near.socket(), token | NEAR))
     }
 
     /// Takes a connection out of the poller. Closing our descriptor would not do it where another process has one as well.

@@ -13,7 +13,9 @@ impl Connections {
         let half = conn.edges.came(event);
         match conn.phase.get() {
             // The turn's bytes are used up. A head is read all the same: it is short.
-            Phase::Body | Phase::Flushing(_) | Phase::Bridged(_) if self.work.is_turn_over() && !event.error => {
+            Phase::Body | Phase::Flushing(_) | Phase::Bridged(_) | Phase::OnLoan(_)
+                if self.work.is_turn_over() && !event.error =>
+            {
                 self.later(event.token);
                 None
             }
@@ -32,6 +34,10 @@ impl Connections {
                 self.carry(event.token);
                 None
             }
+            Phase::OnLoan(_) => {
+                self.client_of_loan_acted(event.token);
+                None
+            }
             Phase::Lingering => {
                 self.discard(event.token);
                 None
@@ -44,6 +50,15 @@ impl Connections {
             Phase::Busy(_) => self.busy_event(event).map(Outcome::Ready),
             Phase::Handshaking => self.handshake_event(event),
             Phase::Idle | Phase::Head | Phase::Body | Phase::Storing => None,
+        }
+    }
+
+    /// Something happened to our end of a pair.
+    pub fn near_event(&mut self, token: Token, event: Event) {
+        match self.conns.get(token).map(|conn| conn.phase.get()) {
+            Some(Phase::Bridged(_)) => self.application_acted(token, event),
+            Some(Phase::OnLoan(_)) => self.borrower_acted(token, event),
+            _ => {}
         }
     }
 
@@ -69,6 +84,10 @@ impl Connections {
             }
             Phase::Bridged(_) => {
                 self.carry(token);
+                None
+            }
+            Phase::OnLoan(_) => {
+                self.client_of_loan_acted(token);
                 None
             }
             Phase::Busy(_) => self.may_be_readable(token).map(Outcome::Ready),

@@ -56,7 +56,7 @@ impl Conn {
             Phase::Idle | Phase::Handshaking | Phase::Head if self.phase.deadline() <= due => Some(Claim::Overdue),
             Phase::Idle | Phase::Handshaking | Phase::Head => Some(Claim::Arriving),
             Phase::Body | Phase::Storing | Phase::Queued | Phase::Multiplexed => None,
-            Phase::Busy(_) | Phase::Bridged(_) | Phase::Flushing(_) => None,
+            Phase::Busy(_) | Phase::Bridged(_) | Phase::OnLoan(_) | Phase::Flushing(_) => None,
         }
     }
 }

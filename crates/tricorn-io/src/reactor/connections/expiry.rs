@@ -91,7 +91,7 @@ impl Connections {
             Phase::Lingering => self.close(token),
             Phase::Busy(_) => return self.remind(begun),
             Phase::Bridged(_) => self.bridge_expired(token),
-            Phase::Queued => {}
+            Phase::Queued | Phase::OnLoan(_) => {}
         }
         None
     }

@@ -17,7 +17,7 @@ impl Connections {
     #[inline]
     pub(super) fn finish_reply(&mut self, token: Token, reuse: bool, now: u64) {
         let Some(conn) = self.conns.get_mut(token) else { return };
-        if conn.is_stream() {
+        if conn.has_one_request() {
             self.close(token);
             return;
         }

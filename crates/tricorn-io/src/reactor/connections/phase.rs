@@ -12,6 +12,8 @@
 //!                                  ▲                                      ▼
 //!                                  └───────────── Left ─────────────── Bridged       (its application has the socket)
 //!
+//!   Queued ── Lent ──▶ OnLoan ── Left ──▶ Flushing                         (another worker answers, TLS and HTTP/2)
+//!
 //!   Idle ── HandshakeBegun ──▶ Handshaking ── HandshakeOver ──▶ Idle       (by a listener with TLS)
 //!   Idle, Head ── Multiplexed ──▶ Multiplexed                              (HTTP/2: the phases above are those of its streams)
 //!   Idle, Head, Body, Storing, Queued ── Answered ──▶ Flushing
@@ -21,7 +23,9 @@
 //! Rule: no other file decides which phase follows. When a phase ends by itself is said in `timeouts.rs`.
 use super::attended::Attended;
 use super::bridge::Bridge;
+use super::loan::Loan;
 use crate::reactor::outgoing::Outgoing;
+use crate::stream::Stream;
 use rustix::fd::RawFd;
 
 #[derive(Debug, Default)]
@@ -45,6 +49,8 @@ pub(super) enum Phase {
     Busy(Lent),
     /// An exchange is under way, its application has taken the socket, and the client speaks TLS.
     Bridged(Box<Bridge>),
+    /// Another worker answers the request, and its response is passed on.
+    OnLoan(Box<Loan>),
     /// The application is done; the rest of the reply is sent as the client takes it.
     Flushing(Outgoing),
     /// Our side is closed; input is read and thrown away until the peer closes or the deadline passes.
@@ -85,7 +91,9 @@ pub(super) enum Change {
     Begun(RawFd),
     /// The application has taken the socket, and the session stays here.
     Bridged(Box<Bridge>),
-    /// The exchange is over, and the client has not taken all of the reply.
+    /// The request went to another worker, without its connection.
+    Lent(Box<Loan>),
+    /// The exchange is over, or the loan, and the client has not taken all of the reply.
     Left(Outgoing),
     /// The request never meets the application, and the client has not taken all of the answer.
     Answered(Outgoing),
@@ -110,9 +118,12 @@ impl Phase {
             (Phase::Body | Phase::Storing, Change::Complete) => Phase::Queued,
             (Phase::Queued, Change::Begun(socket)) => Phase::Busy(Lent { socket, attended: Attended::default() }),
             (Phase::Busy(_), Change::Bridged(bridge)) => Phase::Bridged(bridge),
-            (Phase::Busy(_) | Phase::Bridged(_), Change::Left(outgoing)) => Phase::Flushing(outgoing),
+            (Phase::Queued, Change::Lent(loan)) => Phase::OnLoan(loan),
+            (Phase::Busy(_) | Phase::Bridged(_) | Phase::OnLoan(_), Change::Left(outgoing)) => {
+                Phase::Flushing(outgoing)
+            }
             (
-                Phase::Busy(_) | Phase::Bridged(_) | Phase::Flushing(_) | Phase::Lingering,
+                Phase::Busy(_) | Phase::Bridged(_) | Phase::OnLoan(_) | Phase::Flushing(_) | Phase::Lingering,
                 change @ Change::Answered(_),
             ) => {
                 debug_assert!(false, "{change:?} where a reply is sent");
@@ -131,11 +142,11 @@ impl Phase {
     }
 
     /// Whether a deadline ends this phase. A request that waits for the application or is with it has none of the connection's,
-    /// but for a timer of its exchange. Nor has a bridge before its call is over.
+    /// but for a timer of its exchange. Nor has a bridge before its call is over. Of a loan the borrower keeps the deadlines.
     #[inline]
     pub fn has_deadline(&self) -> bool {
         match self {
-            Phase::Queued => false,
+            Phase::Queued | Phase::OnLoan(_) => false,
             Phase::Busy(lent) => lent.attended.reminded,
             Phase::Bridged(bridge) => bridge.is_over(),
             _ => true,
@@ -156,6 +167,15 @@ impl Phase {
     #[inline]
     pub fn is_busy(&self) -> bool {
         matches!(self, Phase::Busy(_))
+    }
+
+    /// Our end of a pair, if there is one.
+    pub fn near(&self) -> Option<&Stream> {
+        match self {
+            Phase::Bridged(bridge) => bridge.near(),
+            Phase::OnLoan(loan) => Some(loan.near()),
+            _ => None,
+        }
     }
 
     #[inline]

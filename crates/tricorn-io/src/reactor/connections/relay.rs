@@ -45,7 +45,7 @@ impl Connections {
     }
 
     /// Something happened to our end of the pair.
-    pub fn near_event(&mut self, token: Token, event: Event) {
+    pub(super) fn application_acted(&mut self, token: Token, event: Event) {
         if let Some(bridge) = self.bridge(token) {
             bridge.edges.came(event);
             if bridge.is_through() {

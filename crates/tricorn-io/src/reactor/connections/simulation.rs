@@ -3,6 +3,7 @@
 use super::bridge::Bridge;
 use super::deadlines::{Deadlines, TimedPhase};
 use super::lifetime::Lifetime;
+use super::loan::Loan;
 use super::phase::{Change, Phase};
 use super::timeouts::{BodyVerdict, Timeouts, note_progress};
 use crate::clock::{MILLI, SECOND};
@@ -15,6 +16,7 @@ use crate::reactor::admission::{Admission, Limits};
 use crate::reactor::outgoing::Outgoing;
 use crate::reactor::queue::Queue;
 use crate::reactor::wheel::{Tick, tick_at, time_of};
+use crate::stream::Stream;
 use crate::sys::poll::Token;
 use crate::sys::wake::Alarm;
 use crate::waiting::capacity::Callers;
@@ -145,6 +147,7 @@ fn name(phase: &Phase) -> &'static str {
         Phase::Queued => "queued",
         Phase::Busy(_) => "busy",
         Phase::Bridged(_) => "bridged",
+        Phase::OnLoan(_) => "on loan",
         Phase::Flushing(_) => "flushing",
         Phase::Lingering => "lingering",
     }
@@ -418,6 +421,11 @@ fn time_in_which_a_body_waits_for_the_disk_is_not_its_clients() {
     assert_eq!(TIMES.body(&request), now + 50 * SECOND, "30 s, and 20 for the disk");
 }
 
+fn loan() -> Box<Loan> {
+    let (near, _) = std::os::unix::net::UnixStream::pair().expect("sockets");
+    Box::new(Loan::new(Stream::new(near.into()), None, 0, false))
+}
+
 /// Changes that may follow in this phase.
 fn next_change(phase: &Phase, roll: u64, now: u64) -> Change {
     match phase {
@@ -430,6 +438,8 @@ fn next_change(phase: &Phase, roll: u64, now: u64) -> Change {
         Phase::Body if roll.is_multiple_of(3) => Change::Unwritten,
         Phase::Body | Phase::Storing => Change::Complete,
         Phase::Queued if roll.is_multiple_of(8) => Change::Kept,
+        Phase::Queued if roll.is_multiple_of(7) => Change::Lent(loan()),
+        Phase::OnLoan(_) => outgoing(),
         Phase::Queued => Change::Begun(9),
         Phase::Busy(_) if roll.is_multiple_of(5) => Change::Bridged(Box::new(Bridge::parted())),
         Phase::Bridged(_) if roll.is_multiple_of(3) => Change::Shut,

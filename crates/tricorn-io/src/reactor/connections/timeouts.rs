@@ -8,6 +8,7 @@
 //!   Storing              body_timeout for each piece that goes to disk
 //!   Queued, Busy         no deadline here: queue_timeout and request_timeout are others' (queue.rs, monitor/watchdog.rs)
 //!   Bridged              none: how long it is spoken is the application's affair; when its call is over and the worker leaves, two seconds
+//!   OnLoan               none: the borrower has them
 //!   Flushing             write_timeout, again and again while the client acknowledges bytes at the minimum rate
 //!   Lingering            two seconds
 //! ```
@@ -113,7 +114,7 @@ impl Timeouts {
             Change::Left(_) | Change::Answered(_) => now + self.write,
             Change::Shut => now + config::LINGER,
             Change::TakenOver | Change::Head | Change::Unwritten | Change::Complete => return None,
-            Change::Begun(_) | Change::Bridged(_) => return None,
+            Change::Begun(_) | Change::Bridged(_) | Change::Lent(_) => return None,
         })
     }
 

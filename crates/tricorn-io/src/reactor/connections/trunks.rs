@@ -256,7 +256,7 @@ impl Connections {
 }
 
 /// The head of a stream's request becomes that of an entry.
-fn take_head(request: &mut Request, head: &mut http2::Request, now: u64) {
+pub(super) fn take_head(request: &mut Request, head: &mut http2::Request, now: u64) {
     request.input.clear();
     request.input.extend_from_slice(&head.bytes);
     std::mem::swap(&mut request.head, &mut head.head);
