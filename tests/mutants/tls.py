@@ -166,8 +166,8 @@ TLS = (
     Fault(
         "tls_idle_hubs_shake",
         "a hub that has nothing else to do makes handshakes itself",
-        f"{CORE}/src/engine/jobs.rs",
-        "core.reactor.has_short_job(AT_HUB)",
+        f"{CORE}/src/engine/hub.rs",
+        "core.reactor.has_short_job(LONGEST_JOB)",
         "false",
         (f"{SUITE} tls",),
     ),

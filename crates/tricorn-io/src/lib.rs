@@ -48,6 +48,7 @@ pub use config::{
 };
 pub use disk::{can_spool_to, spools_to_memory};
 pub use engine::buffering::{Behind, IsLast};
+pub use engine::hub::{HubHandle, HubServer};
 pub use engine::taken::Taken;
 pub use engine::{Engine, Wake};
 pub use exchange::body::Body;

@@ -15,10 +15,9 @@ pub struct Entered {
 }
 
 impl Entered {
-    /// Enters a copy of `base`; nothing, if there is none.
+    /// Enters a copy of `base`.
     #[inline]
-    pub fn copy_of(py: Python<'_>, base: Option<&Py<PyAny>>) -> PyResult<Entered> {
-        let Some(base) = base else { return Ok(Entered::default()) };
+    pub fn copy_of(py: Python<'_>, base: &Py<PyAny>) -> PyResult<Entered> {
         // SAFETY: `base` is a live context, the GIL is held; null carries the error.
         Entered::new(unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_Copy(base.as_ptr()))? })
     }

@@ -16,7 +16,7 @@ use pyo3::types::{PyBytes, PyDict, PyType};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use tricorn_io::{
-    AccessLog, Channel, Engine, Exchange, GROUP_BYTES, Group, Scoreboard, Siblings, Wake, clock, page_bytes,
+    AccessLog, Channel, Engine, Exchange, GROUP_BYTES, Group, HubHandle, Scoreboard, Siblings, Wake, clock, page_bytes,
 };
 
 /// The reactor, its monitor thread and the scoreboard page of this worker.
@@ -110,8 +110,8 @@ impl Core {
             PyRuntimeError::new_err(format!("{} threads serve already", self.engine.config().threads))
         })?;
         let thread = self.late.join(slot, Thread::current(py)?);
-        let ground = CallOptions { wait: Wait::Thread, context: None };
-        let server = match Server::new(py, gateway, self.engine.clone(), self.sendfile, ground) {
+        let options = CallOptions { wait: Wait::Thread, context: None };
+        let server = match Server::new(py, gateway, self.engine.clone(), self.sendfile, options) {
             Ok(server) => server,
             Err(error) => {
                 self.engine.leave(slot, None);
@@ -215,6 +215,13 @@ impl Core {
 impl Core {
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    /// The engine, for the server of a hub or an event loop.
+    pub fn hub(&self) -> PyResult<HubHandle> {
+        self.engine.hub().ok_or_else(|| {
+            PyRuntimeError::new_err("this core was not made for a hub or an event loop (core option hub)")
+        })
     }
 
     /// After a call: those that have begun and wait for the GIL come before requests that have not. The exchange, if it is still

@@ -5,62 +5,61 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
-use std::sync::Arc;
-use tricorn_io::{Engine, ReadyDescriptor, wait_at};
+use tricorn_io::{HubHandle, ReadyDescriptor, wait_at};
 
 /// Keeps the time that the event loop of the calling thread waits and works.
 #[pyclass(frozen, module = "tricorn._core")]
 pub struct LoopClock {
-    engine: Arc<Engine>,
+    hub: HubHandle,
 }
 
 #[pymethods]
 impl LoopClock {
     #[new]
-    fn new(core: &Bound<'_, Core>) -> LoopClock {
-        LoopClock { engine: core.get().engine().clone() }
+    fn new(core: &Bound<'_, Core>) -> PyResult<LoopClock> {
+        Ok(LoopClock { hub: core.get().hub()? })
     }
 
     /// The loop works, and says from now on when it waits.
     fn begin(&self) {
-        self.engine.keep_loop_time();
+        self.hub.keep_loop_time();
     }
 
     /// The loop is about to wait for events.
     fn waits(&self) {
-        self.engine.loop_waits();
+        self.hub.loop_waits();
     }
 
     /// The loop has waited.
     fn works(&self) {
-        self.engine.loop_works();
+        self.hub.loop_works();
     }
 
     /// What waits for events, as something that keeps the time. It is called with a timeout.
     fn around<'py>(&self, py: Python<'py>, wait: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        Bound::new(py, TimedWait { engine: self.engine.clone(), wait })?.getattr(intern!(py, "wait"))
+        Bound::new(py, TimedWait { hub: self.hub.clone(), wait })?.getattr(intern!(py, "wait"))
     }
 
     /// What a selector of this epoll waits by, with keys by their descriptors: `selectors.EpollSelector.select` without a line
     /// of Python, which keeps the time.
     fn select<'py>(&self, py: Python<'py>, epoll: RawFd, keys: Py<PyDict>) -> PyResult<Bound<'py, PyAny>> {
-        Bound::new(py, TimedSelect { engine: self.engine.clone(), epoll, keys })?.getattr(intern!(py, "select"))
+        Bound::new(py, TimedSelect { hub: self.hub.clone(), epoll, keys })?.getattr(intern!(py, "select"))
     }
 }
 
 /// Calls what it was made of, and says how long that took. Its method is taken, which costs less than an object that is called.
 #[pyclass(frozen, module = "tricorn._core")]
 struct TimedWait {
-    engine: Arc<Engine>,
+    hub: HubHandle,
     wait: Py<PyAny>,
 }
 
 #[pymethods]
 impl TimedWait {
     fn wait<'py>(&self, timeout: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.engine.loop_waits();
+        self.hub.loop_waits();
         let result = self.wait.bind(timeout.py()).call1((timeout,));
-        self.engine.loop_works();
+        self.hub.loop_works();
         result
     }
 }
@@ -68,7 +67,7 @@ impl TimedWait {
 /// Waits at the epoll of an `EpollSelector`, and tells of its keys.
 #[pyclass(frozen, module = "tricorn._core")]
 struct TimedSelect {
-    engine: Arc<Engine>,
+    hub: HubHandle,
     /// A number, and no duplicate: in a child that the application forks another epoll has it.
     epoll: RawFd,
     keys: Py<PyDict>,
@@ -78,11 +77,11 @@ struct TimedSelect {
 impl TimedSelect {
     #[pyo3(signature = (timeout = None))]
     fn select<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyList>> {
-        self.engine.loop_waits();
+        self.hub.loop_waits();
         // SAFETY: the loop that waits has the descriptor open, and a number that is not open is an error of the system's.
         let epoll = unsafe { BorrowedFd::borrow_raw(self.epoll) };
         let ready = py.detach(|| wait_at(epoll, timeout.map(whole_millis)));
-        self.engine.loop_works();
+        self.hub.loop_works();
         match ready.map_err(io::Error::from) {
             Ok(ready) => self.tell(py, &ready),
             // The signal's handler runs as soon as the loop goes on.

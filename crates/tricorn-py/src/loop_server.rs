@@ -8,7 +8,6 @@ use crate::call::{CallGateway, CallServer};
 use crate::core::Core;
 use crate::loops::Gateway;
 use crate::panics::{self, Panicked};
-use crate::samples::Samples;
 use crate::service::Service;
 use crate::transport::{TransportGateway, Transports};
 use crate::wsgi::{OnLoop, WsgiGateway};
@@ -16,17 +15,13 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use std::os::fd::RawFd;
-use std::sync::Arc;
-use tricorn_io::{Engine, IN_A_ROW, Turn, Wake, clock};
+use tricorn_io::{HubServer, IN_A_ROW, Turn, Wake, clock};
 
 /// Serves requests in the event loop of the calling thread until the core is drained or stopped.
 #[pyclass(frozen, unsendable, module = "tricorn._core")]
 pub struct LoopServer {
-    core: Py<Core>,
-    engine: Arc<Engine>,
     gateway: Box<dyn Gateway>,
     service: Service,
-    samples: Samples,
 }
 
 #[pymethods]
@@ -39,26 +34,26 @@ impl LoopServer {
         gateway: &Bound<'_, PyAny>,
         done: Py<PyAny>,
     ) -> PyResult<LoopServer> {
-        let engine = core.get().engine().clone();
+        let hub = core.get().hub()?;
         let gateway: Box<dyn Gateway> = if let Ok(asgi) = gateway.cast::<AsgiGateway>() {
-            Box::new(Asgi::new(py, asgi.get(), engine.clone())?)
+            Box::new(Asgi::new(py, asgi.get(), hub.clone())?)
         } else if let Ok(calls) = gateway.cast::<CallGateway>() {
-            Box::new(CallServer::new(py, calls, engine.clone())?)
+            Box::new(CallServer::new(py, calls, hub.clone())?)
         } else if let Ok(transports) = gateway.cast::<TransportGateway>() {
-            Box::new(Transports::new(py, transports.get(), engine.clone())?)
+            Box::new(Transports::new(py, transports.get(), hub.clone())?)
         } else if let Ok(wsgi) = gateway.cast::<WsgiGateway>() {
-            Box::new(OnLoop::new(py, wsgi, engine.clone(), core.get().sendfile())?)
+            Box::new(OnLoop::new(py, wsgi, hub.clone(), core.get().sendfile())?)
         } else {
             return Err(PyTypeError::new_err(format!("a gateway for event loops is wanted, not {gateway:?}")));
         };
-        let service = Service::join(engine.clone(), done, gateway.most())?;
-        Ok(LoopServer { core: core.clone().unbind(), service, engine, gateway, samples: Samples::new() })
+        let service = Service::join(core.clone().unbind(), hub, done, gateway.most());
+        Ok(LoopServer { gateway, service })
     }
 
     /// The descriptors to be watched for reading.
     #[getter]
-    fn descriptors(&self) -> PyResult<(RawFd, RawFd)> {
-        self.service.descriptors()
+    fn descriptors(&self) -> (RawFd, RawFd) {
+        self.service.hub.descriptors()
     }
 
     /// Calls that have not ended; some of them may have answered.
@@ -73,13 +68,13 @@ impl LoopServer {
 
     /// What tells where tasks wait.
     fn sample_with(&self, py: Python<'_>, sample: Py<PyAny>) {
-        self.samples.take_with(py, sample);
+        self.service.samples.take_with(py, sample);
     }
 
     /// What is to be raised in the call that the loop is at if that is late: asked in a signal handler.
     fn late_call(&self, py: Python<'_>) -> PyResult<Option<Py<PyType>>> {
-        let late = self.gateway.current(py)?.filter(|slot| self.engine.is_late_at(*slot));
-        Ok(late.and_then(|slot| self.core.get().late_error(py, slot)))
+        let late = self.gateway.current(py)?.filter(|slot| self.service.hub.is_late_at(*slot));
+        Ok(late.and_then(|slot| self.service.core.get().late_error(py, slot)))
     }
 
     /// Cancels every call that has not ended.
@@ -116,11 +111,7 @@ impl LoopServer {
 
     /// Does what there is to do; called in the loop whenever a descriptor is readable.
     fn poll(&self, py: Python<'_>) {
-        if !self.service.is_over()
-            && let Err(error) = self.take_turn(py)
-        {
-            self.service.end(py, Some(error));
-        }
+        self.service.take_turn(py, || self.gateway.calls(py), &mut AtGateway { py, server: self });
     }
 
     /// What ended the service is raised. Called when `done` was, or in its place.
@@ -129,40 +120,35 @@ impl LoopServer {
     }
 }
 
-impl LoopServer {
-    fn take_turn(&self, py: Python<'_>) -> PyResult<()> {
-        self.samples.answer(py, &self.engine, || self.gateway.calls(py));
-        let turn = Turn::begin(clock::now());
-        loop {
-            while self.engine.look() {
-                for slot in self.engine.take_late() {
-                    self.gateway.is_late(py, slot)?;
-                }
-                self.serve(py, turn)?;
-                if self.service.is_over() {
-                    return Ok(());
-                }
-                if !self.engine.was_batch() || turn.is_over(clock::now()) {
-                    break;
-                }
-            }
-            if !self.engine.has_job_for_hub(turn) {
-                break;
-            }
-            let engine: &Engine = &self.engine;
-            py.detach(|| engine.work_off_at_hub());
-        }
-        if !self.engine.rest() {
-            self.engine.ring_hub();
-        }
-        Ok(())
+/// The server in its turn.
+struct AtGateway<'py, 'a> {
+    py: Python<'py>,
+    server: &'a LoopServer,
+}
+
+impl HubServer for AtGateway<'_, '_> {
+    type Error = PyErr;
+
+    fn end_late(&mut self, slot: usize) -> PyResult<()> {
+        self.server.gateway.is_late(self.py, slot)
     }
 
-    /// Takes what there is, until the loop's other callbacks are to have their turn.
-    fn serve(&self, py: Python<'_>, turn: Turn) -> PyResult<()> {
+    fn serve(&mut self, turn: Turn) -> PyResult<bool> {
+        self.server.serve(self.py, turn)
+    }
+
+    fn run_job(&mut self, job: impl FnOnce() + Send) {
+        self.py.detach(job);
+    }
+}
+
+impl LoopServer {
+    /// Takes what there is, until the loop's other callbacks are to have their turn. Returns false if the core has ended.
+    fn serve(&self, py: Python<'_>, turn: Turn) -> PyResult<bool> {
+        let hub = &self.service.hub;
         let mut done = None;
         for taken in 1u32.. {
-            match self.engine.next(0, done.take()) {
+            match hub.next(0, done.take()) {
                 Wake::Request(exchange) => match panics::caught(|| self.gateway.begin(py, exchange)) {
                     Ok(begun) => done = begun?,
                     Err(Panicked(text)) => self.gateway.reporter().panicked(py, text),
@@ -171,21 +157,18 @@ impl LoopServer {
                     Ok(on_readiness) => on_readiness?,
                     Err(Panicked(text)) => self.gateway.reporter().panicked(py, text),
                 },
-                Wake::Chores => self.gateway.do_chores(py, self.engine.take_chores()),
+                Wake::Chores => self.gateway.do_chores(py, hub.take_chores()),
                 Wake::Signal => py.check_signals()?,
-                Wake::Nothing => return Ok(()),
-                Wake::Ended => {
-                    self.service.end(py, None);
-                    return Ok(());
-                }
+                Wake::Nothing => return Ok(true),
+                Wake::Ended => return Ok(false),
             }
             if taken.is_multiple_of(IN_A_ROW) && turn.is_over(clock::now()) {
                 break;
             }
         }
         if let Some(done) = done {
-            self.engine.hand_in(done);
+            hub.hand_in(done);
         }
-        Ok(())
+        Ok(true)
     }
 }

@@ -1,7 +1,7 @@
 //! Where requests wait that are on no thread's stack: Python is asked for the frames of greenlets and tasks when the hub comes.
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use tricorn_io::{Asker, Engine, Frames, PoolWait, PyFrame, SampleRequest, clock};
+use tricorn_io::{Asker, Frames, HubHandle, PoolWait, PyFrame, SampleRequest, clock};
 
 /// Takes samples by `tricorn.workers.roll.sample`, once a worker has said so.
 pub struct Samples {
@@ -28,14 +28,14 @@ impl Samples {
 
     /// Takes samples of the calls that are asked about, if there are any.
     #[inline]
-    pub fn answer(&self, py: Python<'_>, engine: &Engine, calls: impl FnOnce() -> Vec<(usize, Py<PyAny>)>) {
-        if let Some(request) = engine.take_sample_request() {
-            self.take(py, engine, request, calls());
+    pub fn answer(&self, py: Python<'_>, hub: &HubHandle, calls: impl FnOnce() -> Vec<(usize, Py<PyAny>)>) {
+        if let Some(request) = hub.take_sample_request() {
+            self.take(py, hub, request, calls());
         }
     }
 
     #[cold]
-    fn take(&self, py: Python<'_>, engine: &Engine, request: SampleRequest, calls: Vec<(usize, Py<PyAny>)>) {
+    fn take(&self, py: Python<'_>, hub: &HubHandle, request: SampleRequest, calls: Vec<(usize, Py<PyAny>)>) {
         let Some(function) = self.sample.get(py) else { return };
         let SampleRequest { asker, slots } = request;
         let began = clock::thread_cpu();
@@ -47,7 +47,7 @@ impl Samples {
                     (slot, stack.into_iter().map(frame).collect::<Frames>(), wait.map(pool))
                 };
                 let found = found.into_iter().map(of_call).collect();
-                engine.answer_samples(asker, found, clock::thread_cpu().saturating_sub(began));
+                hub.answer_samples(asker, found, clock::thread_cpu().saturating_sub(began));
             }
             Err(error) => error.write_unraisable(py, Some(function.bind(py))),
         }

@@ -1,14 +1,16 @@
-//! What the servers of hubs and of event loops share: their coming, the descriptors they wait for, and the end.
+//! What the servers of hubs and of event loops share: their coming, their turns, and the end.
+use crate::core::Core;
+use crate::samples::Samples;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::cell::{Cell, RefCell};
-use std::os::fd::RawFd;
-use std::sync::Arc;
-use tricorn_io::{Chores, Engine};
+use tricorn_io::{Chores, HubHandle, HubServer};
 
 /// An engine that is served by the thread that made this.
 pub struct Service {
-    engine: Arc<Engine>,
+    pub core: Py<Core>,
+    pub hub: HubHandle,
+    pub samples: Samples,
     /// Called when the core has ended.
     done: Py<PyAny>,
     over: Cell<bool>,
@@ -17,16 +19,27 @@ pub struct Service {
 
 impl Service {
     /// The calling thread comes to serve, up to `most` calls at once. `done` is called once, when the core has ended.
-    pub fn join(engine: Arc<Engine>, done: Py<PyAny>, most: usize) -> PyResult<Service> {
-        if !engine.join_hub(most) {
-            return Err(not_made_for_this());
-        }
-        Ok(Service { engine, done, over: Cell::new(false), error: RefCell::default() })
+    pub fn join(core: Py<Core>, hub: HubHandle, done: Py<PyAny>, most: usize) -> Service {
+        hub.join(most);
+        Service { core, hub, samples: Samples::new(), done, over: Cell::new(false), error: RefCell::default() }
     }
 
-    /// The descriptors to be watched for reading.
-    pub fn descriptors(&self) -> PyResult<(RawFd, RawFd)> {
-        self.engine.hub_descriptors().ok_or_else(not_made_for_this)
+    /// Does what there is to do; the samples that are asked for first, out of the `calls` under way. Nothing once the core has ended.
+    pub fn take_turn(
+        &self,
+        py: Python<'_>,
+        calls: impl FnOnce() -> Vec<(usize, Py<PyAny>)>,
+        server: &mut impl HubServer<Error = PyErr>,
+    ) {
+        if self.is_over() {
+            return;
+        }
+        self.samples.answer(py, &self.hub, calls);
+        match self.hub.take_turn(server) {
+            Ok(true) => {}
+            Ok(false) => self.end(py, None),
+            Err(error) => self.end(py, Some(error)),
+        }
     }
 
     pub fn is_over(&self) -> bool {
@@ -48,18 +61,14 @@ impl Service {
     /// Leaves the core; what ended the service is raised. For when `done` was called, or in place of that.
     pub fn close(&self, do_chores: impl FnOnce(Chores)) -> PyResult<()> {
         self.over.set(true);
-        self.engine.leave_hub();
-        do_chores(self.engine.take_chores());
+        self.hub.leave();
+        do_chores(self.hub.take_chores());
         match self.error.take() {
             Some(error) => Err(error),
-            None if self.engine.is_broken() => {
+            None if self.hub.is_broken() => {
                 Err(PyRuntimeError::new_err("the core broke (this is a defect of tricorn); the worker must go"))
             }
             None => Ok(()),
         }
     }
-}
-
-fn not_made_for_this() -> PyErr {
-    PyRuntimeError::new_err("this core was not made for a hub or an event loop (core option hub)")
 }

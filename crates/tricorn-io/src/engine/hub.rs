@@ -16,33 +16,88 @@ use super::Engine;
 use super::baton::Core;
 use super::shared::Shared;
 use crate::Frames;
-use crate::clock;
+use crate::clock::{self, MILLI};
 use crate::config::{SHARE_TICK, TICK};
 use crate::sys::fork::is_child;
+use crate::turn::Turn;
 use crate::waiting::entrance::Entrance;
+use crate::waiting::hub::Hub;
 use rustix::fd::{AsRawFd, RawFd};
+use std::ops::Deref;
+use std::sync::Arc;
 use tricorn_diagnosis::stack_samples::{Asker, SampleRequest};
 use tricorn_diagnosis::wait_sites::PoolWait;
 use tricorn_doctor::Marks;
 
+/// The longest job that a hub runs itself: its loop, and with it the application, waits meanwhile. The monitor runs longer ones, such
+/// as signatures with an RSA key of 4,096 bits.
+const LONGEST_JOB: u64 = MILLI / 2;
+
+/// An engine whose calls run on a hub, for the hub's thread and its gateways.
+#[derive(Clone)]
+pub struct HubHandle {
+    engine: Arc<Engine>,
+    hub: Arc<Hub>,
+}
+
+impl Deref for HubHandle {
+    type Target = Engine;
+
+    fn deref(&self) -> &Engine {
+        &self.engine
+    }
+}
+
+/// The server of a hub, as [`HubHandle::take_turn`] calls it.
+pub trait HubServer {
+    type Error;
+
+    /// Ends the call in this slot: it is over `request_timeout`.
+    fn end_late(&mut self, slot: usize) -> Result<(), Self::Error>;
+
+    /// Takes what there is from [`Engine::next`], until `turn` is over. Returns false if the engine has ended.
+    fn serve(&mut self, turn: Turn) -> Result<bool, Self::Error>;
+
+    /// Runs a job of the engine, without the GIL.
+    fn run_job(&mut self, job: impl FnOnce() + Send);
+}
+
 impl Engine {
-    /// The calling thread's hub comes to serve, up to `most` calls at once. It is the process's main thread: signals are
-    /// its own.
-    pub fn join_hub(&self, most: usize) -> bool {
+    /// The engine's handle for a hub; `None`: it was made for threads.
+    pub fn hub(self: &Arc<Self>) -> Option<HubHandle> {
+        let hub = self.shared.waiting.hub()?.clone();
+        Some(HubHandle { engine: self.clone(), hub })
+    }
+
+    /// Whether the call in this slot is late, and the application at it still.
+    pub fn is_late_at(&self, slot: usize) -> bool {
+        self.shared.waiting.slots.get(slot).is_some_and(|slot| slot.lateness.is(slot.calls()))
+    }
+
+    fn has_things(&self, core: &mut Core) -> bool {
+        self.has_ended(core) || core.reactor.has_work() || core.reactor.is_woken() || core.reactor.chores_weight() > 0
+    }
+}
+
+impl HubHandle {
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// Lets the calling thread serve, with up to `most` calls at once. It is the process's main thread: signals are its own.
+    pub fn join(&self, most: usize) {
         let shared = &*self.shared;
-        let Some(hub) = shared.waiting.hub() else { return false };
         let mut core = shared.baton.take();
-        hub.serve();
+        self.hub.serve();
         shared.watch_signals(&mut core);
         core.joined = shared.waiting.slots.len().min(most);
         let joined = core.joined;
         core.reactor.set_threads(joined);
-        hub.ring();
-        true
+        self.hub.ring();
     }
 
     /// The hub leaves: nothing more is begun.
-    pub fn leave_hub(&self) {
+    pub fn leave(&self) {
         if is_child() {
             return;
         }
@@ -55,18 +110,42 @@ impl Engine {
     }
 
     /// The descriptors that the hub watches for reading: the poller's and the wake-up's.
-    pub fn hub_descriptors(&self) -> Option<(RawFd, RawFd)> {
-        let hub = self.shared.waiting.hub()?;
-        Some((self.shared.poller.as_fd().as_raw_fd(), hub.wakeup().as_raw_fd()))
+    pub fn descriptors(&self) -> (RawFd, RawFd) {
+        (self.shared.poller.as_fd().as_raw_fd(), self.hub.wakeup().as_raw_fd())
+    }
+
+    /// Does what there is to do until the hub's other callbacks are to have their turn. Returns false if the engine has ended.
+    pub fn take_turn<S: HubServer>(&self, server: &mut S) -> Result<bool, S::Error> {
+        let turn = Turn::begin(clock::now());
+        loop {
+            while self.look() {
+                for slot in self.take_late() {
+                    server.end_late(slot)?;
+                }
+                if !server.serve(turn)? {
+                    return Ok(false);
+                }
+                if !self.was_batch() || turn.is_over(clock::now()) {
+                    break;
+                }
+            }
+            if !self.has_job(turn) {
+                break;
+            }
+            server.run_job(|| self.shared.run_job());
+        }
+        if !self.rest() {
+            self.ring();
+        }
+        Ok(true)
     }
 
     /// Looks for events without waiting. Whether there is anything to do.
     pub fn look(&self) -> bool {
-        let shared = &*self.shared;
-        let Some(hub) = shared.waiting.hub() else { return false };
         if is_child() {
             return false; // a child may go on with its hub, for what it does itself
         }
+        let (shared, hub) = (&*self.shared, &*self.hub);
         hub.come();
         let rung = hub.answer();
         let mut guard = shared.baton.take();
@@ -95,21 +174,29 @@ impl Engine {
         !is_child() && self.has_things(&mut self.shared.baton.take())
     }
 
-    fn has_things(&self, core: &mut Core) -> bool {
-        self.has_ended(core) || core.reactor.has_work() || core.reactor.is_woken() || core.reactor.chores_weight() > 0
+    /// Whether the last look brought more than one event: there are likely to be more by now.
+    fn was_batch(&self) -> bool {
+        self.shared.baton.take().reactor.events().was_batch()
     }
 
-    /// Whether the last look brought more than one event: there are likely to be more by now.
-    pub fn was_batch(&self) -> bool {
-        self.shared.baton.take().reactor.events().was_batch()
+    /// Whether the hub, which has nothing else to do, should run a job before it rests. To wake the monitor and to be woken by it costs
+    /// more than most jobs do.
+    #[inline]
+    fn has_job(&self, turn: Turn) -> bool {
+        let shared = &*self.shared;
+        if shared.config.tls.is_none() || is_child() {
+            return false;
+        }
+        let core = shared.baton.take();
+        core.reactor.has_short_job(LONGEST_JOB) && !core.reactor.has_work() && !turn.is_over(clock::now())
     }
 
     /// The hub is about to wait. False if there is something to do.
     pub fn rest(&self) -> bool {
-        let shared = &*self.shared;
-        if shared.waiting.hub().is_none() || is_child() {
+        if is_child() {
             return true;
         }
+        let shared = &*self.shared;
         let mut guard = shared.baton.take();
         let core = &mut *guard;
         let now = clock::now();
@@ -133,109 +220,80 @@ impl Engine {
         true
     }
 
-    /// The event loop says from now on when it waits ([`Engine::loop_waits`]).
+    /// The event loop says from now on when it waits ([`HubHandle::loop_waits`]).
     pub fn keep_loop_time(&self) {
-        if let Some(hub) = self.shared.waiting.hub() {
-            hub.time.begin(clock::now());
-        }
+        self.hub.time.begin(clock::now());
     }
 
     /// Whether something has had to wait for the event loop.
     #[inline]
     pub fn was_missed(&self) -> bool {
-        self.shared.waiting.hub().is_some_and(|hub| hub.time.is_missed())
+        self.hub.time.is_missed()
     }
 
     /// The event loop begins to wait for events.
     #[inline]
     pub fn loop_waits(&self) {
-        if let Some(hub) = self.shared.waiting.hub() {
-            hub.time.wait_begins(clock::now());
-        }
+        self.hub.time.wait_begins(clock::now());
     }
 
     /// The event loop has waited.
     #[inline]
     pub fn loop_works(&self) {
-        if let Some(hub) = self.shared.waiting.hub() {
-            let now = clock::now();
-            let waited = hub.time.wait_ends(now);
-            self.shared.waiting.loop_works(waited, now);
-        }
+        let now = clock::now();
+        let waited = self.hub.time.wait_ends(now);
+        self.shared.waiting.loop_works(waited, now);
     }
 
     /// The hub is to come soon.
-    pub fn ring_hub(&self) {
-        self.shared.waiting.ring_hub();
+    pub fn ring(&self) {
+        self.hub.ring();
     }
 
-    /// The calls in which an exception should be raised because they are late: their slots.
-    pub fn take_late(&self) -> Vec<usize> {
-        let Some(hub) = self.shared.waiting.hub() else { return Vec::new() };
-        let late = std::mem::take(&mut *hub.late());
+    /// Takes the slots of the calls in which an exception should be raised because they are late.
+    fn take_late(&self) -> Vec<usize> {
+        let late = std::mem::take(&mut *self.hub.late());
         late.into_iter().filter(|began| self.shared.waiting.is_at(began)).map(|began| began.slot).collect()
     }
 
-    /// The calls of which the hub is to take samples, if it is asked to ([`Engine::answer_samples`]).
+    /// Takes the request for samples of calls, if there is one ([`HubHandle::answer_samples`]).
     #[inline]
     pub fn take_sample_request(&self) -> Option<SampleRequest> {
-        self.shared.waiting.hub().and_then(|hub| hub.samples.take())
+        self.hub.samples.take()
     }
 
     /// The hub's thread begins the call in this slot, or (`None`) has begun it.
     #[inline]
     pub fn begins_at(&self, slot: Option<usize>) {
-        if let Some(hub) = self.shared.waiting.hub() {
-            hub.at.begins(slot);
-        }
+        self.hub.at.begins(slot);
     }
 
     /// From now on the call in this slot is known by the context that it runs in, or by an object that a variable of that names.
     #[inline]
     pub fn knows_call_by(&self, slot: usize, address: u64) {
-        if let Some(hub) = self.shared.waiting.hub() {
-            hub.at.knows(slot, address);
-        }
+        self.hub.at.knows(slot, address);
     }
 
     /// How a call is told from another one by what its thread has in memory.
     pub fn mark_calls_with(&self, marks: Marks) {
-        if let Some(hub) = self.shared.waiting.hub() {
-            hub.at.mark_calls_with(marks);
-        }
-    }
-
-    /// Whether frames will be asked for.
-    pub fn takes_samples(&self) -> bool {
-        self.shared.waiting.sampling.is_on() || self.config().doctor_threshold > 0
+        self.hub.at.mark_calls_with(marks);
     }
 
     /// Where the calls asked about wait: slots, frames (the innermost first) and pools; and how many nanoseconds it took to find that out.
     pub fn answer_samples(&self, asker: Asker, found: Vec<(usize, Frames, Option<PoolWait>)>, spent: u64) {
-        if let Some(hub) = self.shared.waiting.hub() {
-            hub.samples.answer(asker, self.shared.board, found, spent);
-        }
+        self.hub.samples.answer(asker, self.shared.board, found, spent);
     }
 
-    /// This hub knows where late calls are ([`Engine::tell_stack`]).
+    /// This hub knows where late calls are ([`HubHandle::tell_stack`]).
     pub fn tells_stacks(&self) {
-        if let Some(hub) = self.shared.waiting.hub() {
-            hub.will_tell_stacks();
-        }
+        self.hub.will_tell_stacks();
     }
 
     /// Where a late call is, the innermost frame first. Told once, before an exception is raised in it.
     pub fn tell_stack(&self, slot: usize, frames: Frames) {
-        if let (Some(hub), Some(call), true) =
-            (self.shared.waiting.hub(), self.shared.waiting.slots.get(slot), self.config().messages.is_some())
-        {
-            hub.keep_stack(slot, call.calls(), frames);
+        if let (Some(call), true) = (self.shared.waiting.slots.get(slot), self.config().messages.is_some()) {
+            self.hub.keep_stack(slot, call.calls(), frames);
         }
-    }
-
-    /// Whether the call in this slot is late, and the application at it still.
-    pub fn is_late_at(&self, slot: usize) -> bool {
-        self.shared.waiting.slots.get(slot).is_some_and(|slot| slot.lateness.is(slot.calls()))
     }
 }
 

@@ -8,7 +8,7 @@ mod calls;
 mod fork;
 #[cfg(any(test, feature = "baton-tracking"))]
 pub(crate) mod holds;
-mod hub;
+pub mod hub;
 mod jobs;
 mod lateness;
 pub mod lifecycle;

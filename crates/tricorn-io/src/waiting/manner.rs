@@ -63,7 +63,7 @@ pub struct Waiting {
 pub(super) enum Manner {
     Threads,
     /// One thread has all the calls, and waits elsewhere.
-    Hub(Box<Hub>),
+    Hub(Arc<Hub>),
 }
 
 /// What a report of the watchdog is about, as long as the worker is at the same.
@@ -79,7 +79,7 @@ impl Waiting {
         let (kick, alarm) = (Arc::new(Alarm::new()?), Arc::new(Alarm::new()?));
         let (manner, slots, sleeper, entrance) = if config.hub {
             let entrance = Entrance::of_hub(poller.clone())?;
-            (Manner::Hub(Box::new(Hub::new(config.threads)?)), Slots::new(config.threads), alarm.clone(), entrance)
+            (Manner::Hub(Arc::new(Hub::new(config.threads)?)), Slots::new(config.threads), alarm.clone(), entrance)
         } else {
             (Manner::Threads, Slots::all(config.threads), kick.clone(), Entrance::of_threads(poller.clone()))
         };
@@ -111,9 +111,9 @@ impl Waiting {
         }
     }
 
-    /// The hub, if there is one: for what only a hub's thread calls.
+    /// The hub, if there is one.
     #[inline]
-    pub fn hub(&self) -> Option<&Hub> {
+    pub fn hub(&self) -> Option<&Arc<Hub>> {
         match &self.manner {
             Manner::Threads => None,
             Manner::Hub(hub) => Some(hub),
@@ -122,7 +122,7 @@ impl Waiting {
 
     /// The hub's wake-up, which has to be made quiet in a child of the application.
     pub fn wakeup(&self) -> Option<BorrowedFd<'_>> {
-        self.hub().map(Hub::wakeup)
+        self.hub().map(|hub| hub.wakeup())
     }
 
     /// The hub is to come soon. Threads are woken each in its own way.

@@ -5,11 +5,12 @@ use super::*;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use std::convert::Infallible;
 use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use tricorn_io::{Readiness, Siblings, SlotReadiness, Turn};
+use tricorn_io::{HubHandle, Readiness, Siblings, SlotReadiness, Turn};
 
 /// What a test lets the hub do, in the hub's own thread.
 type Task = Box<dyn FnOnce(&mut Loop) + Send>;
@@ -45,7 +46,7 @@ struct View {
 
 /// The hub's own.
 pub struct Loop {
-    engine: Arc<Engine>,
+    engine: HubHandle,
     open: Vec<Exchange>,
     gate: Gate,
     view: Arc<View>,
@@ -93,7 +94,7 @@ impl HubServer {
         let wakeup = Arc::new(eventfd(0, flags).expect("an eventfd"));
         let (tasks, to_do) = channel();
         let hub = Loop {
-            engine: engine.clone(),
+            engine: engine.hub().expect("an engine for a hub"),
             open: Vec::new(),
             gate: gate.clone(),
             view: view.clone(),
@@ -124,7 +125,7 @@ impl HubServer {
         self.run(move |hub| {
             let mut exchange = hub.take(&path);
             answer(&hub.engine, &mut exchange, path.as_bytes());
-            hub.serve(Some(exchange));
+            hub.serve_one(Some(exchange));
         });
     }
 
@@ -166,7 +167,7 @@ impl HubServer {
         self.run(move |hub| {
             let mut exchange = hub.take(&path);
             exchange.end();
-            hub.serve(Some(exchange));
+            hub.serve_one(Some(exchange));
         });
     }
 
@@ -203,7 +204,7 @@ impl HubServer {
                 let path = path(&exchange);
                 answer(&hub.engine, &mut exchange, path.as_bytes());
             }
-            hub.serve(Some(exchange));
+            hub.serve_one(Some(exchange));
         });
     }
 
@@ -284,7 +285,7 @@ impl HubServer {
     pub fn call_in_vain(&self) -> bool {
         self.run(|hub| {
             let found = hub.engine.look();
-            hub.serve(None);
+            hub.serve_one(None);
             hub.engine.rest();
             found
         })
@@ -346,8 +347,8 @@ pub enum Way {
 
 impl Way {
     /// What waits for the engine's descriptors and for the test's: whether each of the two has something.
-    fn watch<'f>(self, engine: &Engine, wakeup: &'f OwnedFd) -> Box<dyn Fn() -> (bool, bool) + 'f> {
-        let (poller, rung) = engine.hub_descriptors().expect("descriptors");
+    fn watch<'f>(self, engine: &HubHandle, wakeup: &'f OwnedFd) -> Box<dyn Fn() -> (bool, bool) + 'f> {
+        let (poller, rung) = engine.descriptors();
         // SAFETY: both belong to the engine, which the hub's thread holds.
         let fds = unsafe { [BorrowedFd::borrow_raw(poller), BorrowedFd::borrow_raw(rung), wakeup.as_fd()] };
         match self {
@@ -373,9 +374,31 @@ impl Way {
     }
 }
 
+impl tricorn_io::HubServer for Loop {
+    type Error = Infallible;
+
+    fn end_late(&mut self, slot: usize) -> Result<(), Infallible> {
+        let path = self.open.iter().find(|exchange| exchange.slot() == slot).map(path);
+        lock(&self.view.late).push(path.expect("a call that is late waits"));
+        Ok(())
+    }
+
+    fn serve(&mut self, _: Turn) -> Result<bool, Infallible> {
+        while self.engine.has_more() && !self.ended {
+            self.serve_one(None);
+        }
+        Ok(!self.ended)
+    }
+
+    fn run_job(&mut self, job: impl FnOnce() + Send) {
+        job();
+        self.view.jobs.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
 impl Loop {
     fn run(mut self, way: Way, wakeup: &OwnedFd, tasks: &Receiver<Task>) {
-        assert!(self.engine.join_hub(usize::MAX), "an engine for a hub");
+        self.engine.join(usize::MAX);
         let wait = way.watch(&self.engine, wakeup);
         while !self.ended {
             let (is_woken, has_tasks) = wait();
@@ -394,43 +417,18 @@ impl Loop {
         for exchange in std::mem::take(&mut self.open) {
             self.engine.give_back(Box::new(exchange));
         }
-        self.engine.leave_hub();
+        self.engine.leave();
         self.tally.keep(self.engine.take_chores());
         self.tally.ended.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Does what there is to do.
     fn turn(&mut self) {
-        let turn = Turn::begin(tricorn_io::clock::now());
-        loop {
-            while self.engine.look() {
-                for slot in self.engine.take_late() {
-                    let path = self.open.iter().find(|exchange| exchange.slot() == slot).map(path);
-                    lock(&self.view.late).push(path.expect("a call that is late waits"));
-                }
-                while self.engine.has_more() {
-                    self.serve(None);
-                    if self.ended {
-                        return;
-                    }
-                }
-                if !self.engine.was_batch() {
-                    break;
-                }
-            }
-            if !self.engine.has_job_for_hub(turn) {
-                break;
-            }
-            self.engine.work_off_at_hub();
-            self.view.jobs.fetch_add(1, Ordering::SeqCst);
-        }
-        if !self.engine.rest() {
-            self.engine.ring_hub();
-        }
+        let engine = self.engine.clone();
+        let Ok(_) = engine.take_turn(self);
     }
 
     /// What one greenlet does until it waits, in a call or for one.
-    fn serve(&mut self, mut done: Option<Box<Exchange>>) {
+    fn serve_one(&mut self, mut done: Option<Box<Exchange>>) {
         loop {
             match self.engine.next(0, done.take()) {
                 Wake::Request(mut exchange) => {

@@ -15,7 +15,7 @@ use crate::sync::lock;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex};
-use tricorn_io::{Engine, Exchange, SlotReadiness, clock};
+use tricorn_io::{Exchange, HubHandle, SlotReadiness, clock};
 use tricorn_proto::websocket::deflate::Policy;
 use tricorn_proto::websocket::handshake;
 
@@ -106,12 +106,12 @@ pub struct Asgi {
 }
 
 impl Asgi {
-    pub fn new(py: Python<'_>, gateway: &AsgiGateway, engine: Arc<Engine>) -> PyResult<Asgi> {
+    pub fn new(py: Python<'_>, gateway: &AsgiGateway, hub: HubHandle) -> PyResult<Asgi> {
         let tasks = Tasks::new(py, gateway.callbacks.event_loop.bind(py))?;
         let state = gateway.state.as_ref().map(|state| state.clone_ref(py));
         let maker = Maker::new(py, &gateway.root_path, state, gateway.pathsend)?;
-        marks::tell(py, &engine, None)?;
-        let shared = Shared::new(py, &gateway.callbacks, engine);
+        marks::tell(py, &hub, None)?;
+        let shared = Shared::new(py, &gateway.callbacks, hub);
         let application = gateway.application.clone_ref(py);
         let ground = Ground::new(shared, tasks, maker, application, gateway.limits.clone());
         Ok(Asgi {

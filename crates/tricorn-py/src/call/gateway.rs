@@ -1,15 +1,14 @@
 //! How a server that is made of Python classes is called.
 use super::call::Call;
 use super::ground::{Ground, OfConnection, kept};
-use crate::context::{Entered, Variable};
 use crate::ends;
 use crate::loops::{Callbacks, Gateway, LAST_PIECES, Row, Shared};
-use crate::marks;
+use crate::marks::BaseContext;
 use crate::report::Reporter;
 use pyo3::prelude::*;
 use std::cell::Cell;
 use std::sync::Arc;
-use tricorn_io::{Attachment, Engine, Exchange, SlotReadiness};
+use tricorn_io::{Attachment, Exchange, HubHandle, SlotReadiness};
 
 /// A server that is made of Python classes.
 #[pyclass(frozen, module = "tricorn._core")]
@@ -57,10 +56,7 @@ impl CallGateway {
 pub struct CallServer {
     ground: Arc<Ground>,
     gateway: Py<CallGateway>,
-    /// Requests begin in copies of it,
-    context: Py<PyAny>,
-    /// in which this says which they are.
-    variable: Variable,
+    context: BaseContext,
     streams: Row<Py<Call>>,
     /// While the worker leaves: connections that the application's classes have, and are still to be told.
     others: Cell<usize>,
@@ -69,16 +65,13 @@ pub struct CallServer {
 }
 
 impl CallServer {
-    pub fn new(py: Python<'_>, gateway: &Bound<'_, CallGateway>, engine: Arc<Engine>) -> PyResult<CallServer> {
-        let ground = Ground::new(py, Shared::new(py, &gateway.get().callbacks, engine.clone()));
-        let context = py.import("contextvars")?.call_method0("copy_context")?.unbind();
-        let variable = Variable::new(py, c"tricorn.call")?;
-        marks::tell(py, &engine, Some(&variable))?;
+    pub fn new(py: Python<'_>, gateway: &Bound<'_, CallGateway>, hub: HubHandle) -> PyResult<CallServer> {
+        let context = BaseContext::current(py, &hub, Some(c"tricorn.call"))?;
+        let ground = Ground::new(py, Shared::new(py, &gateway.get().callbacks, hub));
         Ok(CallServer {
             ground: Arc::new(ground),
             gateway: gateway.clone().unbind(),
             context,
-            variable,
             streams: Row::default(),
             others: Cell::new(0),
             staying: Cell::new(0),
@@ -89,8 +82,7 @@ impl CallServer {
     fn start(&self, call: &Bound<'_, Call>) -> PyResult<()> {
         let (this, py) = (call.get(), call.py());
         let listener = {
-            let mut context = Entered::copy_of(py, Some(&self.context))?;
-            self.variable.set(call)?;
+            let mut context = self.context.enter_for(call)?;
             let id = this.state().active.exchange().map(|exchange| exchange.request.reply.request_id().to_vec());
             context.identify(py, &id.unwrap_or_default())?;
             let settings = self.gateway.get();
@@ -165,7 +157,7 @@ impl Gateway for CallServer {
 
     /// What is called here goes on in tasks of its own, and those in copies of its context.
     fn current(&self, py: Python<'_>) -> PyResult<Option<usize>> {
-        let call = self.variable.get(py)?;
+        let call = self.context.named(py)?;
         Ok(call.and_then(|call| call.cast::<Call>().ok()?.get().slot()))
     }
 

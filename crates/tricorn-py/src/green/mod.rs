@@ -18,9 +18,8 @@ mod task;
 
 use crate::core::Core;
 use crate::functions::Definition;
-use crate::marks;
+use crate::marks::BaseContext;
 use crate::panics;
-use crate::samples::Samples;
 use crate::service::Service;
 use crate::stack::frames_from;
 use crate::wsgi::{CallOptions, Hub, Server, Wait, WsgiGateway};
@@ -33,9 +32,8 @@ use pyo3::types::PyType;
 use running::Running;
 use std::cell::{Cell, RefCell};
 use std::os::fd::RawFd;
-use std::sync::Arc;
 use tricorn_io::clock::{self, MILLI};
-use tricorn_io::{Engine, IN_A_ROW, Turn};
+use tricorn_io::{HubHandle, HubServer, IN_A_ROW, Turn};
 
 /// A turn so long holds up what else the hub has to do.
 const SLOW: u64 = 10 * MILLI;
@@ -58,9 +56,7 @@ unsafe extern "C" fn run_entry(slf: *mut ffi::PyObject, _: *mut ffi::PyObject) -
 /// Serves requests on greenlets until the core is drained or stopped.
 #[pyclass(frozen, unsendable, module = "tricorn._core")]
 pub struct GreenServer {
-    engine: Arc<Engine>,
     service: Service,
-    core: Py<Core>,
     server: Server,
     library: Library,
     parked: RefCell<Vec<Py<PyAny>>>,
@@ -76,7 +72,6 @@ pub struct GreenServer {
     polls: Cell<bool>,
     /// Which greenlet has which slot.
     running: RefCell<Running>,
-    samples: Samples,
     made: Cell<u64>,
     /// Called once, when the hub was held up for the first time.
     when_slow: RefCell<Option<Py<PyAny>>>,
@@ -93,18 +88,14 @@ impl GreenServer {
         hub: Py<PyAny>,
         done: Py<PyAny>,
     ) -> PyResult<GreenServer> {
-        let engine = core.get().engine().clone();
+        let handle = core.get().hub()?;
         panics::watch_greenlets();
-        let service = Service::join(engine.clone(), done, usize::MAX)?;
-        engine.tells_stacks();
-        marks::tell(py, &engine, None)?;
-        let context = py.import("contextvars")?.call_method0("copy_context")?.unbind();
-        let ground = CallOptions { wait: Wait::Hub(Hub::new(hub.clone_ref(py))), context: Some(context) };
-        let server = Server::new(py, gateway, engine.clone(), core.get().sendfile(), ground)?;
+        handle.tells_stacks();
+        let context = BaseContext::current(py, &handle, None)?;
+        let options = CallOptions { wait: Wait::Hub(Hub::new(hub.clone_ref(py))), context: Some(context) };
+        let server = Server::new(py, gateway, handle.engine().clone(), core.get().sendfile(), options)?;
         Ok(GreenServer {
-            engine,
-            service,
-            core: core.unbind(),
+            service: Service::join(core.unbind(), handle, done, usize::MAX),
             server,
             library: Library::of(py, hub)?,
             parked: RefCell::default(),
@@ -114,7 +105,6 @@ impl GreenServer {
             dismisses: Cell::new(false),
             polls: Cell::new(false),
             running: RefCell::default(),
-            samples: Samples::new(),
             made: Cell::new(0),
             when_slow: RefCell::default(),
         })
@@ -122,8 +112,8 @@ impl GreenServer {
 
     /// The descriptors to be watched for reading.
     #[getter]
-    fn descriptors(&self) -> PyResult<(RawFd, RawFd)> {
-        self.service.descriptors()
+    fn descriptors(&self) -> (RawFd, RawFd) {
+        self.service.hub.descriptors()
     }
 
     /// What is to be called, once and in the hub, when something has held it up.
@@ -133,7 +123,7 @@ impl GreenServer {
 
     /// What tells where greenlets wait.
     fn sample_with(&self, py: Python<'_>, sample: Py<PyAny>) {
-        self.samples.take_with(py, sample);
+        self.service.samples.take_with(py, sample);
     }
 
     /// How many greenlets were made so far.
@@ -173,18 +163,18 @@ impl GreenServer {
     fn late_call(&self, py: Python<'_>) -> PyResult<Option<Py<PyType>>> {
         let current = self.library.current(py)?;
         let slot = self.running.borrow().slot_of(&current);
-        let Some(slot) = slot.filter(|slot| self.engine.is_late_at(*slot)) else { return Ok(None) };
+        let Some(slot) = slot.filter(|slot| self.hub().is_late_at(*slot)) else { return Ok(None) };
         // The frame below the handler's.
         if let Ok(frame) = py.import("sys").and_then(|sys| sys.call_method1(intern!(py, "_getframe"), (1,))) {
-            self.engine.tell_stack(slot, frames_from(frame));
+            self.hub().tell_stack(slot, frames_from(frame));
         }
-        Ok(self.core.get().late_error(py, slot))
+        Ok(self.service.core.get().late_error(py, slot))
     }
 
     /// Has the hub raise `SystemExit` in every call that waits.
     fn end_calls(&self) {
         self.running.borrow_mut().are_to_end = true;
-        self.engine.ring_hub();
+        self.hub().ring();
     }
 
     /// The greenlets of requests, with their slots.
@@ -202,45 +192,60 @@ impl GreenServer {
     }
 }
 
-/// In the hub.
-impl GreenServer {
-    fn take_turn(&self, slf: &Bound<'_, GreenServer>) -> PyResult<()> {
-        let py = slf.py();
-        self.samples.answer(py, &self.engine, || self.calls(py));
-        self.sort(py)?;
-        let begun = clock::now();
-        let turn = Turn::begin(begun);
-        loop {
-            while self.engine.look() {
-                self.raise_in_late_calls(py);
-                for started in 1u32.. {
-                    if !self.engine.has_more() || started.is_multiple_of(IN_A_ROW) && turn.is_over(clock::now()) {
-                        break;
-                    }
-                    self.start_one(slf)?;
-                    if self.service.is_over() {
-                        return Ok(());
-                    }
-                }
-                if !self.engine.was_batch() || turn.is_over(clock::now()) {
-                    break;
-                }
-            }
-            if !self.engine.has_job_for_hub(turn) {
+/// The server in its turn.
+struct InHub<'py, 'a> {
+    slf: &'a Bound<'py, GreenServer>,
+    server: &'a GreenServer,
+}
+
+impl HubServer for InHub<'_, '_> {
+    type Error = PyErr;
+
+    fn end_late(&mut self, slot: usize) -> PyResult<()> {
+        self.server.raise_in_late_call(self.slf.py(), slot);
+        Ok(())
+    }
+
+    fn serve(&mut self, turn: Turn) -> PyResult<bool> {
+        for started in 1u32.. {
+            if !self.server.hub().has_more() || started.is_multiple_of(IN_A_ROW) && turn.is_over(clock::now()) {
                 break;
             }
-            let engine: &Engine = &self.engine;
-            py.detach(|| engine.work_off_at_hub());
+            self.server.start_one(self.slf)?;
+            if self.server.service.is_over() {
+                return Ok(false);
+            }
         }
-        if !self.engine.rest() || !self.unsure.borrow().is_empty() {
-            self.engine.ring_hub();
+        Ok(true)
+    }
+
+    fn run_job(&mut self, job: impl FnOnce() + Send) {
+        self.slf.py().detach(job);
+    }
+}
+
+/// In the hub.
+impl GreenServer {
+    fn hub(&self) -> &HubHandle {
+        &self.service.hub
+    }
+
+    fn take_turn(&self, slf: &Bound<'_, GreenServer>) -> PyResult<()> {
+        let (py, begun) = (slf.py(), clock::now());
+        self.sort(py)?;
+        self.service.take_turn(py, || self.calls(py), &mut InHub { slf, server: self });
+        if self.service.is_over() {
+            return Ok(());
+        }
+        if !self.unsure.borrow().is_empty() {
+            self.hub().ring();
         }
         self.notice_slowness(py, begun)
     }
 
     #[inline]
     fn notice_slowness(&self, py: Python<'_>, begun: u64) -> PyResult<()> {
-        if self.when_slow.borrow().is_none() || !self.engine.was_missed() && clock::now() - begun < SLOW {
+        if self.when_slow.borrow().is_none() || !self.hub().was_missed() && clock::now() - begun < SLOW {
             return Ok(());
         }
         let call = self.when_slow.borrow_mut().take();
@@ -303,15 +308,14 @@ impl GreenServer {
         }
     }
 
-    fn raise_in_late_calls(&self, py: Python<'_>) {
-        for slot in self.engine.take_late() {
-            let greenlet = self.running.borrow().at(py, slot);
-            let (Some(greenlet), Some(error)) = (greenlet, self.core.get().late_error(py, slot)) else { continue };
-            if let Ok(frame) = greenlet.bind(py).getattr(intern!(py, "gr_frame")) {
-                self.engine.tell_stack(slot, frames_from(frame));
-            }
-            throw(greenlet.bind(py), error.bind(py));
+    fn raise_in_late_call(&self, py: Python<'_>, slot: usize) {
+        let greenlet = self.running.borrow().at(py, slot);
+        let error = self.service.core.get().late_error(py, slot);
+        let (Some(greenlet), Some(error)) = (greenlet, error) else { return };
+        if let Ok(frame) = greenlet.bind(py).getattr(intern!(py, "gr_frame")) {
+            self.hub().tell_stack(slot, frames_from(frame));
         }
+        throw(greenlet.bind(py), error.bind(py));
     }
 }
 

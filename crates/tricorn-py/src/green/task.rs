@@ -115,7 +115,7 @@ impl GreenServer {
 
     fn seek(&self, py: Python<'_>, task: &mut Task) -> PyResult<Next> {
         loop {
-            let next = match self.engine.next(0, task.done.take()) {
+            let next = match self.hub().next(0, task.done.take()) {
                 Wake::Request(exchange) => self.begin(py, task, exchange)?,
                 Wake::Nothing => self.park(py, &task.me, &self.parked),
                 Wake::Ended => {
@@ -123,7 +123,7 @@ impl GreenServer {
                     Next::End
                 }
                 Wake::Chores => {
-                    self.server.do_chores(py, self.engine.take_chores());
+                    self.server.do_chores(py, self.hub().take_chores());
                     Next::Seek
                 }
                 Wake::Signal => {
@@ -155,7 +155,7 @@ impl GreenServer {
                 self.settle(py, task, exchange, false)
             }
             Err((exchange, Err(error))) => {
-                self.engine.give_back(exchange);
+                self.hub().give_back(exchange);
                 Err(error)
             }
         }
@@ -163,7 +163,7 @@ impl GreenServer {
 
     /// The application has returned.
     fn end(&self, py: Python<'_>, task: &mut Task, call: Begun, outcome: PyResult<Option<End>>) -> PyResult<Next> {
-        let has_limit = self.engine.config().request_timeout > 0;
+        let has_limit = self.hub().config().request_timeout > 0;
         let mut was_late = false;
         let exchange = self.server.end(py, call, outcome, |engine, slot| {
             was_late = has_limit && engine.is_late_at(slot);
@@ -192,9 +192,9 @@ impl GreenServer {
 
     /// Gives an exchange back without going on with the next request: the hub does, and opens the doors if they were closed.
     fn give_back(&self, exchange: Box<Exchange>) {
-        self.engine.give_back(exchange);
+        self.hub().give_back(exchange);
         if !self.polls.get() {
-            self.engine.ring_hub();
+            self.hub().ring();
         }
     }
 

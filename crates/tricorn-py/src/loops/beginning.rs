@@ -3,7 +3,7 @@ use crate::sync::lock;
 use pyo3::prelude::*;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tricorn_io::{Engine, Exchange};
+use tricorn_io::{Exchange, HubHandle};
 
 /// An exchange that is over while its call begins goes back by way of the server, which is there already; any other by itself.
 #[derive(Default)]
@@ -14,7 +14,7 @@ pub struct Beginning {
 }
 
 /// Ends the moment, also when something panics in it.
-struct During<'a>(&'a AtomicUsize, &'a Engine);
+struct During<'a>(&'a AtomicUsize, &'a HubHandle);
 
 impl Drop for During<'_> {
     fn drop(&mut self) {
@@ -27,7 +27,7 @@ impl Beginning {
     /// Runs the beginning of the call in this slot. The exchange that ended in it, if one did.
     pub fn of(
         &self,
-        engine: &Engine,
+        engine: &HubHandle,
         slot: usize,
         begin: impl FnOnce() -> PyResult<()>,
     ) -> PyResult<Option<Box<Exchange>>> {
@@ -54,7 +54,7 @@ impl Beginning {
     }
 
     /// The exchange is over, for the reactor. Whether there are chores that the server is not about to take.
-    pub fn give_back(&self, engine: &Engine, exchange: Box<Exchange>) -> bool {
+    pub fn give_back(&self, engine: &HubHandle, exchange: Box<Exchange>) -> bool {
         let is_here = self.slot().is_some();
         let other = if is_here { lock(&self.done).replace(exchange) } else { Some(exchange) };
         let has_chores = other.is_some_and(|other| engine.give_back(other));

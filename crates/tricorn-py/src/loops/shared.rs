@@ -7,9 +7,9 @@ use crate::sync::lock;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard};
 use tricorn_io::clock::SECOND;
-use tricorn_io::{Active, Engine, Exchange, Grace, Streak};
+use tricorn_io::{Active, Exchange, Grace, HubHandle, Streak};
 use tricorn_proto::message::Known;
 
 /// What the worker gave a gateway to call.
@@ -37,7 +37,7 @@ pub struct Over {
 
 /// Everything happens on the loop's thread; the locks are for Python code that lets go of an object elsewhere.
 pub struct Shared {
-    pub engine: Arc<Engine>,
+    pub engine: HubHandle,
     pub reporter: Reporter,
     pub event_loop: Py<PyAny>,
     pub before: Option<Py<PyAny>>,
@@ -80,11 +80,15 @@ pub struct Ending<'a> {
 }
 
 impl Shared {
-    pub fn new(py: Python<'_>, callbacks: &Callbacks, engine: Arc<Engine>) -> Shared {
+    pub fn new(py: Python<'_>, callbacks: &Callbacks, engine: HubHandle) -> Shared {
         let copy = |object: &Option<Py<PyAny>>| object.as_ref().map(|object| object.clone_ref(py));
         Shared {
-            reporter: Reporter::new(engine.clone(), callbacks.on_error.clone_ref(py), copy(&callbacks.on_notice)),
-            routes: RouteNames::new(py, engine.clone()),
+            reporter: Reporter::new(
+                engine.engine().clone(),
+                callbacks.on_error.clone_ref(py),
+                copy(&callbacks.on_notice),
+            ),
+            routes: RouteNames::new(py, engine.engine().clone()),
             engine,
             event_loop: callbacks.event_loop.clone_ref(py),
             before: copy(&callbacks.before),

@@ -6,7 +6,7 @@ use crate::loops::{Callbacks, Ending, Gateway, LAST_PIECES, Remote, Row, Shared,
 use crate::report::Reporter;
 use pyo3::prelude::*;
 use std::sync::Arc;
-use tricorn_io::{Attachment, Chores, Engine, Exchange, SlotReadiness};
+use tricorn_io::{Attachment, Chores, Exchange, HubHandle, SlotReadiness};
 
 #[pyclass(frozen, module = "tricorn._core")]
 pub struct TransportGateway {
@@ -50,8 +50,8 @@ pub struct Transports {
 }
 
 impl Transports {
-    pub fn new(py: Python<'_>, gateway: &TransportGateway, engine: Arc<Engine>) -> PyResult<Transports> {
-        let shared = Shared::new(py, &gateway.callbacks, engine);
+    pub fn new(py: Python<'_>, gateway: &TransportGateway, hub: HubHandle) -> PyResult<Transports> {
+        let shared = Shared::new(py, &gateway.callbacks, hub);
         let on_leave = gateway.on_leave.as_ref().map(|on_leave| on_leave.clone_ref(py));
         let ground = Arc::new(Ground::new(py, shared, on_leave)?);
         Ok(Transports { ground, factory: gateway.factory.clone_ref(py), streams: Row::default() })

@@ -1,9 +1,8 @@
 //! What all transports of one loop share, beside `loops::Shared`.
 use super::lost::LostProtocols;
 use super::scope::scope_of;
-use crate::context::{Entered, Variable};
 use crate::loops::{Ending, Over, Shared, Told};
-use crate::marks;
+use crate::marks::BaseContext;
 use crate::sync::lock;
 use pyo3::prelude::*;
 use std::net::SocketAddr;
@@ -19,25 +18,21 @@ pub struct Ground {
     pub lost: Py<LostProtocols>,
     /// The worker leaves: a protocol gets no second request.
     leaves: AtomicBool,
-    /// Connections are made in copies of this context, in which the variable says which they are.
-    context: Py<PyAny>,
-    variable: Variable,
+    /// Connections are made in copies of it.
+    context: BaseContext,
 }
 
 impl Ground {
     pub fn new(py: Python<'_>, shared: Shared, on_leave: Option<Py<PyAny>>) -> PyResult<Ground> {
         let (running, leaves) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let context = py.import("contextvars")?.call_method0("copy_context")?.unbind();
-        let variable = Variable::new(py, c"tricorn.transport")?;
-        marks::tell(py, &shared.engine, Some(&variable))?;
+        let context = BaseContext::current(py, &shared.engine, Some(c"tricorn.transport"))?;
         let (on_leave, lost) = (Mutex::new(on_leave), LostProtocols::new(py, &shared.reporter)?);
-        Ok(Ground { shared, on_leave, running, lost, leaves, context, variable })
+        Ok(Ground { shared, on_leave, running, lost, leaves, context })
     }
 
     /// Runs what makes the protocol of a transport: tasks that it begins are known by the transport.
     pub fn inside<T>(&self, transport: &Bound<'_, PyAny>, make: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
-        let _context = Entered::copy_of(transport.py(), Some(&self.context))?;
-        self.variable.set(transport)?;
+        let _context = self.context.enter_for(transport)?;
         make()
     }
 

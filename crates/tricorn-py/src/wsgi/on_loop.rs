@@ -4,32 +4,25 @@
 use super::server::{CallOptions, Server, WsgiGateway};
 use super::wait::Wait;
 use crate::loops::Gateway;
-use crate::marks;
+use crate::marks::BaseContext;
 use crate::report::Reporter;
 use pyo3::prelude::*;
 use std::cell::Cell;
-use std::sync::Arc;
-use tricorn_io::{Engine, Exchange, SlotReadiness};
+use tricorn_io::{Exchange, HubHandle, SlotReadiness};
 
 pub struct OnLoop {
-    engine: Arc<Engine>,
+    hub: HubHandle,
     server: Server,
-    /// The place of the call that runs.
+    /// The slot of the call that runs.
     slot: Cell<Option<usize>>,
 }
 
 impl OnLoop {
-    pub fn new(
-        py: Python<'_>,
-        gateway: &Bound<'_, WsgiGateway>,
-        engine: Arc<Engine>,
-        sendfile: bool,
-    ) -> PyResult<OnLoop> {
-        marks::tell(py, &engine, None)?;
-        let context = py.import("contextvars")?.call_method0("copy_context")?.unbind();
-        let ground = CallOptions { wait: Wait::Thread, context: Some(context) };
-        let server = Server::new(py, gateway, engine.clone(), sendfile, ground)?;
-        Ok(OnLoop { engine, server, slot: Cell::new(None) })
+    pub fn new(py: Python<'_>, gateway: &Bound<'_, WsgiGateway>, hub: HubHandle, sendfile: bool) -> PyResult<OnLoop> {
+        let context = BaseContext::current(py, &hub, None)?;
+        let options = CallOptions { wait: Wait::Thread, context: Some(context) };
+        let server = Server::new(py, gateway, hub.engine().clone(), sendfile, options)?;
+        Ok(OnLoop { hub, server, slot: Cell::new(None) })
     }
 }
 
@@ -41,7 +34,7 @@ impl Gateway for OnLoop {
         });
         self.slot.set(outer);
         if let Err(error) = outcome {
-            self.engine.give_back(exchange);
+            self.hub.give_back(exchange);
             return Err(error);
         }
         Ok(Some(exchange))
@@ -53,7 +46,7 @@ impl Gateway for OnLoop {
     }
 
     /// The signal handler has ended it (`current`); the loop is here again.
-    fn is_late(&self, _py: Python<'_>, _place: usize) -> PyResult<()> {
+    fn is_late(&self, _py: Python<'_>, _slot: usize) -> PyResult<()> {
         Ok(())
     }
 

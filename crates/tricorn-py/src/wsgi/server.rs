@@ -8,6 +8,7 @@ use super::wait::Wait;
 use crate::context::Entered;
 use crate::forked;
 use crate::holders::is_ours_alone;
+use crate::marks::BaseContext;
 use crate::report::{Level, Line, Reporter, is_request_timeout, request_line};
 use crate::routes::RouteNames;
 use crate::text::as_latin1;
@@ -115,7 +116,7 @@ pub struct Begun {
 pub struct CallOptions {
     pub wait: Wait,
     /// Each call runs in a copy of this context; without it, in that of its thread.
-    pub context: Option<Py<PyAny>>,
+    pub context: Option<BaseContext>,
 }
 
 /// A thread's gateway. Under a hub many of its calls are under way at once, each on a greenlet of its own: nothing is
@@ -133,7 +134,7 @@ pub struct Server {
     out: Cell<usize>,
     reporter: Reporter,
     wait: Arc<Wait>,
-    context: Option<Py<PyAny>>,
+    context: Option<BaseContext>,
     routes: RouteNames,
 }
 
@@ -143,12 +144,12 @@ impl Server {
         gateway: &Bound<'_, WsgiGateway>,
         engine: Arc<Engine>,
         sendfile: bool,
-        ground: CallOptions,
+        options: CallOptions,
     ) -> PyResult<Server> {
         let settings = gateway.get();
         let base = settings.base_environ.bind(py);
         let maker = Maker::new(py, base)?;
-        let CallOptions { wait, context } = ground;
+        let CallOptions { wait, context } = options;
         let wait = Arc::new(wait);
         let objects = CallObjects::new(py, &maker, settings, &engine, &wait)?;
         let on_notice = settings.on_notice.as_ref().map(|on_notice| on_notice.clone_ref(py));
@@ -266,8 +267,8 @@ impl Server {
             }
         };
         let slot = exchange.slot();
-        if self.context.is_some() {
-            self.engine.knows_call_by(slot, context.address());
+        if let Some(base) = &self.context {
+            base.know(slot, &context);
         }
         objects.handle.get().put(exchange);
         Ok(Begun { objects, context, environ: environ.unbind(), token: None, slot })
@@ -275,7 +276,7 @@ impl Server {
 
     #[inline]
     fn enter_context(&self, py: Python<'_>, exchange: &Exchange) -> PyResult<Entered> {
-        let mut context = Entered::copy_of(py, self.context.as_ref())?;
+        let mut context = self.context.as_ref().map_or_else(|| Ok(Entered::default()), |base| base.enter(py))?;
         context.identify(py, exchange.request.reply.request_id())?;
         Ok(context)
     }
