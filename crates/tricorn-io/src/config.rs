@@ -40,7 +40,7 @@ pub struct Config {
     pub closes_idle: bool,
     /// Time from a connection's first byte (or its acceptance) to its complete head.
     pub header_timeout: u64,
-    /// Most memory of all heads that are not complete; beyond it the longest are refused (`reactor/connections/shed_heads.rs`).
+    /// Most memory of all heads that are not complete; beyond it the longest are refused (`reactor/connections/evict.rs`).
     pub head_buffer_total: usize,
     /// Time a body may take before `body_min_rate` counts, and the longest in which nothing of it comes.
     pub body_timeout: u64,

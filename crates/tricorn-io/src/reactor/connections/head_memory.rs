@@ -1,7 +1,7 @@
 //! Memory of request heads that are not complete, which has a limit for all of them together (`head_buffer_total`).
 //!
 //! `limits` bounds each head, and `header_timeout` its time; many connections with long heads would still hold any amount.
-//! What is done beyond the limit stands in `shed_heads.rs`.
+//! What is done beyond the limit stands in `evict.rs`.
 use crate::exchange::buffers::Request;
 use crate::scoreboard::{Scoreboard, Word};
 

@@ -4,7 +4,7 @@
 //!   events ──┬──▶ read ── look, fill ── begin_body ──▶ store
 //!            │      │                       │
 //!   expiry ──┤      ▼                       ▼
-//!   relay ───┤   shed_heads, shed_sessions, evict
+//!   relay ───┤     evict
 //!   exchanges┘      ▼
 //!                reject ──▶ respond ──▶ flush ──▶ finish_reply ──▶ linger ──▶ watch ──▶ close ──▶ requests
 //! ```
@@ -48,8 +48,6 @@ mod relay;
 mod requests;
 mod respond;
 mod session_limit;
-mod shed_heads;
-mod shed_sessions;
 #[cfg(test)]
 mod simulation;
 mod stage;
