@@ -116,7 +116,6 @@ impl Reactor {
             Outcome::Complete(id) => return Some(id),
             Outcome::LeftQueue(id) => self.left_queue(id),
             Outcome::Ready(id) => self.dispatch.add_ready(id),
-            Outcome::DiskNewsOver => self.answer_scrapes(),
             Outcome::Handshake(token) => self.accepting.queue_handshake(token),
         }
         None

@@ -80,7 +80,10 @@ impl Reactor {
             Source::Wake => self.dispatch.wake(),
             Source::Channel => self.accepting.message_came(),
             Source::GroupWakeup => {}
-            Source::DiskNews => self.connections.work_mut().note_disk_news(true),
+            Source::DiskNews => {
+                self.connections.work_mut().note_disk_news(true);
+                self.answer_scrapes();
+            }
         }
         None
     }

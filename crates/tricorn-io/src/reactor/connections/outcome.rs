@@ -10,8 +10,6 @@ pub enum Outcome {
     LeftQueue(RequestId),
     /// Something has happened that the exchange of this request is to be told.
     Ready(RequestId),
-    /// What jobs at disks have brought is dealt with, but for what the admin connections asked for.
-    DiskNewsOver,
     /// Something of a handshake has come.
     Handshake(Token),
 }

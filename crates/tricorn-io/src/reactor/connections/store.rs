@@ -37,7 +37,7 @@ impl Connections {
         let Some(written) = self.bodies.take_written(is_awaited) else {
             self.work.note_disk_news(false);
             self.wake_line();
-            return Some(Outcome::DiskNewsOver);
+            return None;
         };
         let (id, now) = (written.id, clock::now());
         let conn = self.conns.get_mut(id.connection())?;
