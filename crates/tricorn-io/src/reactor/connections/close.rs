@@ -28,7 +28,7 @@ impl Connections {
         let Some(Role::Trunk(reader)) = self.conns.get_mut(trunk).map(|conn| &mut conn.role) else { return };
         let now = clock::now();
         match reader.release(id, now) {
-            Released::Idle => self.later(trunk),
+            Released::Last => self.later(trunk),
             Released::Unsent if self.work.hold(trunk, now) => self.later(trunk),
             Released::Unsent | Released::Sent => {}
         }

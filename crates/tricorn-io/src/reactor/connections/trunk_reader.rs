@@ -13,11 +13,38 @@ pub(super) struct Frames {
     pub ready: Vec<Token>,
 }
 
+/// Until when a trunk may go on as it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Limits {
+    session: Option<u64>,
+    /// Of a trunk with streams it is the earliest moment: their end moves it, and is not looked at for that.
+    idle: Option<u64>,
+    write: Option<u64>,
+}
+
+impl Limits {
+    /// When it is to be looked at.
+    pub fn next(&self, now: u64) -> u64 {
+        let never = now.saturating_add(LONGEST);
+        [self.session, self.idle, self.write].into_iter().flatten().min().unwrap_or(never)
+    }
+
+    /// It is without a stream for too long.
+    pub fn is_idle(&self, now: u64) -> bool {
+        self.idle.is_some_and(|idle| now >= idle)
+    }
+
+    /// The client takes nothing.
+    pub fn is_stuck(&self, now: u64) -> bool {
+        self.write.is_some_and(|write| now >= write)
+    }
+}
+
 /// How a trunk stands that has one stream less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Released {
-    /// It has no other: it is idle, or over.
-    Idle,
+    /// It has no other, and is over or has something to send: it is to be looked at.
+    Last,
     /// It is to be flushed with others.
     Unsent,
     /// There is nothing to be sent, or it is known that there is.
@@ -71,10 +98,10 @@ impl TrunkReader {
     pub fn release(&mut self, id: u32, now: u64) -> Released {
         self.active = now;
         self.trunk.release(id);
-        let Standing { streams, waits, .. } = self.trunk.standing();
+        let Standing { streams, waits, is_over, .. } = self.trunk.standing();
         match streams {
-            0 => Released::Idle,
-            _ if waits && !std::mem::replace(&mut self.is_held, true) => Released::Unsent,
+            0 if waits || is_over => Released::Last,
+            1.. if waits && !std::mem::replace(&mut self.is_held, true) => Released::Unsent,
             _ => Released::Sent,
         }
     }
@@ -96,32 +123,25 @@ impl TrunkReader {
         !std::mem::replace(&mut self.is_draining, true)
     }
 
-    /// When it is to be looked at. `idle` and `write`: how long it may be without a stream, and the client without taking anything.
-    pub fn deadline(&mut self, idle: u64, write: u64, now: u64) -> u64 {
-        let Standing { streams, waits, acknowledged, deadline, .. } = self.trunk.standing();
-        if streams > 0 {
+    /// Until when it may go on as it stands. `idle` and `write`: how long it may be without a stream, and the client without taking
+    /// anything.
+    pub fn limits(&mut self, standing: &Standing, idle: u64, write: u64, now: u64) -> Limits {
+        if standing.streams > 0 {
             self.active = now;
         }
-        if !waits || acknowledged > self.mark.0 {
-            self.mark = (acknowledged, now);
+        if !standing.waits || standing.acknowledged > self.mark.0 {
+            self.mark = (standing.acknowledged, now);
         }
-        let session = deadline.map(|millis| millis.saturating_mul(MILLI));
-        let idle = (streams == 0 && !self.is_draining).then(|| self.active.saturating_add(idle));
-        let write = waits.then(|| self.mark.1.saturating_add(write));
-        let never = now.saturating_add(LONGEST);
-        [session, idle, write].into_iter().flatten().min().unwrap_or(never)
+        Limits {
+            session: standing.deadline.map(|millis| millis.saturating_mul(MILLI)),
+            idle: (!self.is_draining).then(|| self.active.saturating_add(idle)),
+            write: standing.waits.then(|| self.mark.1.saturating_add(write)),
+        }
     }
 
     /// Something was read.
     pub fn note_activity(&mut self, now: u64) {
         self.active = now;
-    }
-
-    /// Whether it is without a stream for too long, and whether the client takes nothing.
-    pub fn overdue(&self, idle: u64, write: u64, now: u64) -> (bool, bool) {
-        let Standing { streams, waits, acknowledged, .. } = self.trunk.standing();
-        let is_stuck = waits && acknowledged <= self.mark.0 && now >= self.mark.1.saturating_add(write);
-        (streams == 0 && now >= self.active.saturating_add(idle), is_stuck)
     }
 }
 

@@ -290,8 +290,18 @@ impl Connections {
             if look == Look::Choked && !standing.waits {
                 self.later(token);
             }
-            self.set_trunk_deadline(token, now);
+            let (idle, write) = self.trunk_patience();
+            let Some(conn) = self.conns.get_mut(token) else { return };
+            let Role::Trunk(reader) = &mut conn.role else { return };
+            let limits = reader.limits(&standing, idle, write, now);
+            self.deadlines.set(token, &mut conn.phase, limits.next(now));
         }
+    }
+
+    /// How long a trunk may be without a stream, and its client without taking anything.
+    fn trunk_patience(&self) -> (u64, u64) {
+        let idle = self.config.http2.as_ref().map_or(0, |http2| http2.idle_timeout);
+        (idle, self.config.write_timeout)
     }
 
     /// No stream is answered any more.
@@ -302,30 +312,18 @@ impl Connections {
         self.frames.ready = entries;
     }
 
-    fn set_trunk_deadline(&mut self, token: Token, now: u64) {
-        let Some(http2) = &self.config.http2 else { return };
-        let (idle, write) = (http2.idle_timeout, self.config.write_timeout);
-        let Some(conn) = self.conns.get_mut(token) else { return };
-        let Role::Trunk(reader) = &mut conn.role else { return };
-        let at = reader.deadline(idle, write, now);
-        self.deadlines.set(token, &mut conn.phase, at);
-    }
-
     /// The deadline of a trunk has passed: of its session, of what the client does not take, or of its idleness.
     pub(super) fn trunk_expired(&mut self, token: Token, now: u64) {
+        let (idle, write) = self.trunk_patience();
         let Some(Role::Trunk(reader)) = self.conns.get_mut(token).map(|conn| &mut conn.role) else { return };
         let trunk = reader.trunk().clone();
-        let (is_idle, is_stuck) = self
-            .config
-            .http2
-            .as_ref()
-            .map_or((true, true), |http2| reader.overdue(http2.idle_timeout, self.config.write_timeout, now));
-        if is_stuck {
+        let limits = reader.limits(&trunk.standing(), idle, write, now);
+        if limits.is_stuck(now) {
             self.board.add(Word::WriteTimeouts, 1);
             self.close(token);
             return;
         }
-        if is_idle && reader.begin_drain() {
+        if limits.is_idle(now) && reader.begin_drain() {
             self.board.add(Word::IdleCloses, 1);
             trunk.drain(now / MILLI);
         }
