@@ -369,9 +369,9 @@ impl Secured {
     }
 
     /// Says that nothing more is sent, and sends what is owed as far as the socket takes it.
-    pub fn farewell(&self, socket: BorrowedFd<'_>) {
+    pub fn send_close_notify(&self, socket: BorrowedFd<'_>) {
         let mut link = self.link();
-        link.farewell();
+        link.queue_close_notify();
         let _ = pay(&mut link, socket);
     }
 

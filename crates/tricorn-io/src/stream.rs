@@ -314,7 +314,7 @@ impl Stream {
 
     /// Nothing more is sent; the client sees the end. The end of a channel is a part of its response.
     pub fn end_sending(&self) -> io::Result<()> {
-        self.farewell();
+        self.send_close_notify();
         match &self.0 {
             Way::Socket(own) => shutdown(&own.socket, Shutdown::Write),
             Way::Channel(_) => Ok(()),
@@ -322,9 +322,9 @@ impl Stream {
     }
 
     /// Before the socket is closed: a client that speaks TLS is told that what it got is all (RFC 8446 section 6.1).
-    pub fn farewell(&self) {
+    pub fn send_close_notify(&self) {
         if let Some(secured) = self.secured() {
-            secured.farewell(self.socket());
+            secured.send_close_notify(self.socket());
         }
     }
 

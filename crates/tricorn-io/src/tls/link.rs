@@ -394,7 +394,7 @@ impl Link {
     }
 
     /// Adds the end of what we send to what is owed, once.
-    pub fn farewell(&mut self) {
+    pub fn queue_close_notify(&mut self) {
         if std::mem::replace(&mut self.has_said_goodbye, true) || self.failure.is_some() {
             return;
         }

@@ -11,7 +11,7 @@ impl Connections {
     /// Ends a connection whose client has all that it was to have.
     pub(super) fn close_gracefully(&mut self, token: Token) {
         if let Some(stream) = self.conns.get(token).and_then(|conn| conn.stream()) {
-            stream.farewell();
+            stream.send_close_notify();
         }
         self.close(token);
     }
