@@ -1,7 +1,6 @@
 //! TLS over real sockets: what is served over plain ones is served, and what is wrong is told.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
 use crate::harness;
-use harness::group::*;
 use harness::hub::HubServer;
 use harness::tls::*;
 use harness::*;
