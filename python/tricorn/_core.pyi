@@ -133,6 +133,26 @@ def access_object(atoms: dict[str, Any], time: str, millis: int) -> str:
 def request_id() -> str | None:
     """The id of the request that this context handles, with the setting `request_id`."""
 
+@final
+class Sessions:
+    """The table of sessions, for the arbiter. It keeps the buffer exported.
+
+    Raises `ValueError` if the buffer is read-only or too short.
+    """
+
+    def __new__(cls, page: Any) -> Sessions: ...
+    def begin(self, first: int, second: int) -> None:
+        """Gives the table its keys (64 bits each), before it is shared."""
+
+    def disown(self, mailbox: int) -> None:
+        """Forgets the sessions of the worker that read this mailbox."""
+
+    def counts(self) -> list[tuple[int, int, int]]:
+        """Mailbox, pid and number of sessions, of each mailbox that a worker reads."""
+
+def session_sizes() -> tuple[int, int]:
+    """The size of the table in bytes, and how many mailboxes it knows."""
+
 def unavailable(message: bytes) -> bytes:
     """Returns the 503 for a request in the workers' channel that none of them will take.
 
@@ -600,6 +620,12 @@ class Core:
 
     def call_when_woken(self, function: Callable[[], object]) -> None:
         """Has the main thread call this between two requests, whenever `wakeup_fd` was written to. For one function."""
+
+    def follow_sessions(self, namings: Sequence[str]) -> None:
+        """From now on, requests that name a session in one of these ways go to the worker that has it (`affinity`).
+
+        Raises `ValueError` for a text that names no way.
+        """
 
     @property
     def request_timeout(self) -> float:

@@ -62,15 +62,16 @@ pub use exchange::room::Room;
 pub use exchange::timers::{Due, Timer};
 pub use exchange::{Attachment, Exchange, Sent};
 pub use monitor::Reports;
-pub use one_queue::leftover::unavailable;
+pub use one_queue::affinity::Affinity;
 pub use one_queue::siblings::Siblings;
 pub use peer::Peer;
-pub use reactor::{Chores, Notice, Readiness, SlotReadiness};
+pub use reactor::{Chores, Notice, Readiness, SlotReadiness, unavailable};
 pub use rustix::net::SocketType;
 pub use scoreboard::group::{GROUP_BYTES, Group, GroupWord};
 pub use scoreboard::ledger::{LEDGER_BYTES, Ledger, LedgerWord};
 pub use scoreboard::outside;
 pub use scoreboard::routes::{MOST_ROUTES, RouteCounts, Routes, routes_bytes};
+pub use scoreboard::sessions::{MAILBOXES, SESSION_BYTES, Sessions};
 pub use scoreboard::{
     Call, CancelOrder, DRAIN, ENTRY, NOT_READY, Phase, REPLACED, Scoreboard, TABLE, WORDS, YIELD, page_bytes,
 };

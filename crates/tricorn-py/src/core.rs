@@ -3,7 +3,7 @@ use crate::doors;
 use crate::given::nanoseconds;
 use crate::late::{self, Errors, Thread};
 use crate::logs;
-use crate::memory::{ledger_of, memory, routes_of};
+use crate::memory::{ledger_of, memory, routes_of, sessions_of};
 use crate::options::{self, CoreOptions, GroupOptions};
 use crate::panics::{self, Panicked};
 use crate::report::drop_chores;
@@ -16,8 +16,10 @@ use pyo3::types::{PyBytes, PyDict, PyType};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use tricorn_io::{
-    AccessLog, Channel, Engine, Exchange, GROUP_BYTES, Group, HubHandle, Scoreboard, Siblings, Wake, clock, page_bytes,
+    AccessLog, Affinity, Channel, Engine, Exchange, GROUP_BYTES, Group, HubHandle, Scoreboard, Siblings, Wake, clock,
+    page_bytes,
 };
+use tricorn_proto::peer::session::Naming;
 
 /// The reactor, its monitor thread and the scoreboard page of this worker.
 #[pyclass(frozen, module = "tricorn._core")]
@@ -48,11 +50,19 @@ impl Core {
         engine.identify(slot, generation);
         let group = options::group(options)?;
         if let Some(group) = &group {
-            engine.open_group(siblings(group, &scoreboard, threads, slot)?);
+            let siblings = siblings(group, &scoreboard, threads, slot)?;
+            engine.open_group(siblings).map_err(std::io::Error::from)?;
         }
         engine.keep(Box::new((scoreboard, group, tls_page)));
         let late = late::Raiser::new(if hub { 0 } else { threads });
         Ok(Core { engine: Arc::new(engine), sendfile, late, when_woken: PyOnceLock::new() })
+    }
+
+    /// From now on sessions that have these names stay with their workers.
+    fn follow_sessions(&self, namings: Vec<String>) -> PyResult<()> {
+        let namings = namings.iter().map(|naming| Naming::parse(naming)).collect::<Result<Vec<_>, _>>();
+        self.engine.follow_sessions(namings.map_err(PyValueError::new_err)?);
+        Ok(())
     }
 
     #[getter]
@@ -307,7 +317,8 @@ fn siblings(options: &GroupOptions, page: &PyBuffer<u8>, threads: usize, slot: u
         return Err(PyValueError::new_err("core option pages: the worker's own page is not one of them"));
     };
     // SAFETY: `count` pages of this size lie there, aligned; the engine keeps the buffers (`Engine::keep`).
-    let pages = (0..count).map(|index| unsafe { Scoreboard::at(first.add(index * size), threads) }).collect();
+    let pages: Vec<Scoreboard> =
+        (0..count).map(|index| unsafe { Scoreboard::at(first.add(index * size), threads) }).collect();
     // SAFETY: the same, for one page.
     let group = unsafe { Group::at(memory(&options.group, GROUP_BYTES, "group")?) };
     let channel = match options.channel {
@@ -316,7 +327,9 @@ fn siblings(options: &GroupOptions, page: &PyBuffer<u8>, threads: usize, slot: u
         }
         None => None,
     };
+    let affinity = affinity(options, channel.as_ref(), pages.get(own))?;
     let mut siblings = Siblings::new(group, channel, pages, own);
+    siblings.affinity = affinity;
     if let Some(ledger) = &options.ledger {
         siblings = siblings.with_ledger(ledger_of(ledger)?);
     }
@@ -331,4 +344,26 @@ fn page_of(buffer: &PyBuffer<u8>, threads: usize) -> PyResult<Scoreboard> {
     // SAFETY: checked in `memory`; an exported buffer cannot be unmapped, and the engine and its monitor keep it for as long as
     // they are there (`Engine::keep`).
     Ok(unsafe { Scoreboard::at(address, threads) })
+}
+
+/// The table of sessions and this worker's mailbox, where there is a channel.
+fn affinity(
+    options: &GroupOptions,
+    channel: Option<&Channel>,
+    board: Option<&Scoreboard>,
+) -> PyResult<Option<(Arc<Affinity>, Channel)>> {
+    let (Some(table), Some((receive, number, ends)), Some(Channel { wakeup, .. })) =
+        (&options.sessions, &options.mailboxes, channel)
+    else {
+        return Ok(None);
+    };
+    let sessions = sessions_of(table)?;
+    let ends = ends.iter().map(|end| listener(*end)).collect::<PyResult<Vec<_>>>()?;
+    let (Some(send), Some(board)) = (ends.get(usize::from(*number)), board) else {
+        return Err(PyValueError::new_err("core option mailboxes: the worker's own is not one of them"));
+    };
+    let send = send.try_clone()?;
+    let wakeup = wakeup.try_clone()?;
+    let mailbox = Channel { receive: listener(*receive)?, send, wakeup };
+    Ok(Some((Arc::new(Affinity::new(sessions, *board, *number, ends)), mailbox)))
 }

@@ -69,6 +69,7 @@ mod scoreboard;
 mod self_signed;
 mod service;
 mod session;
+mod sessions;
 mod signal_handler;
 mod stack;
 mod sync;
@@ -133,6 +134,8 @@ mod _core {
     use crate::scoreboard::{histogram_edges, is_metric_file, metric_families, pages_in_use, scoreboard_words};
     #[pymodule_export]
     use crate::self_signed::self_signed;
+    #[pymodule_export]
+    use crate::sessions::{Sessions, session_sizes};
     #[pymodule_export]
     use crate::signal_handler::SignalHandler;
     #[pymodule_export]

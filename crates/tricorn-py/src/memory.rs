@@ -3,7 +3,7 @@ use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::atomic::AtomicU64;
-use tricorn_io::{Ledger, Routes, shared_words};
+use tricorn_io::{Ledger, Routes, SESSION_BYTES, Sessions, shared_words};
 
 /// The ledger in a buffer that outlives it.
 pub fn ledger_of(buffer: &PyBuffer<u8>) -> PyResult<Ledger> {
@@ -19,6 +19,14 @@ pub fn routes_of(buffer: &PyBuffer<u8>) -> PyResult<Routes> {
     // SAFETY: checked in `memory`; an exported buffer cannot be unmapped, and the caller keeps it as long as the pages.
     let routes = unsafe { Routes::over(address, buffer.len_bytes()) };
     routes.ok_or_else(|| PyValueError::new_err("these are no pages of routes"))
+}
+
+/// The table of sessions in a buffer that outlives it.
+pub fn sessions_of(buffer: &PyBuffer<u8>) -> PyResult<Sessions> {
+    let address = memory(buffer, SESSION_BYTES, "table of sessions")?;
+    // SAFETY: checked in `memory`; an exported buffer cannot be unmapped, and the caller keeps it as long as the table.
+    let sessions = unsafe { Sessions::over(address, buffer.len_bytes()) };
+    sessions.ok_or_else(|| PyValueError::new_err("no table of sessions is that short"))
 }
 
 /// The words of a buffer that outlives them.

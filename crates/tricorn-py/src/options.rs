@@ -183,6 +183,10 @@ pub struct GroupOptions {
     pub routes: Option<PyBuffer<u8>>,
     /// The receiving end, the sending end, the group's wake-up.
     pub channel: Option<(RawFd, RawFd, RawFd)>,
+    /// Which worker has which session.
+    pub sessions: Option<PyBuffer<u8>>,
+    /// The receiving end of this worker's own mailbox, its number, and the sending ends of all.
+    pub mailboxes: Option<(RawFd, u16, Vec<RawFd>)>,
 }
 
 /// `None`: the worker is alone.
@@ -201,6 +205,8 @@ pub fn group(options: &Bound<'_, PyDict>) -> PyResult<Option<GroupOptions>> {
         ledger: given("ledger")?,
         routes: given("routes")?,
         channel: options.optional("channel")?,
+        sessions: given("sessions")?,
+        mailboxes: options.optional("mailboxes")?,
     }))
 }
 

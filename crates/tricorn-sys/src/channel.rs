@@ -32,6 +32,16 @@ fn descriptors_in(control: &mut RecvAncillaryBuffer<'_>) -> Vec<OwnedFd> {
     descriptors
 }
 
+/// Sends one message by this end of a pair, whole or not at all; never waits.
+pub fn post(send: BorrowedFd<'_>, parts: &[IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(Errno::MSGSIZE);
+    }
+    sendmsg(send, parts, &mut control, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).map(drop)
+}
+
 #[derive(Debug)]
 pub struct Channel {
     pub receive: OwnedFd,
@@ -43,12 +53,7 @@ pub struct Channel {
 impl Channel {
     /// Sends one message, whole or not at all; never waits.
     pub fn post(&self, parts: &[IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
-            return Err(Errno::MSGSIZE);
-        }
-        sendmsg(&self.send, parts, &mut control, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).map(drop)
+        post(self.send.as_fd(), parts, descriptors)
     }
 
     /// Takes the first message: its bytes go to `buffer`, whose length is the most it may have. `None`: there is none. MFILE:

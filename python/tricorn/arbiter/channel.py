@@ -9,6 +9,7 @@ arbiter reads no message while there are workers: what one that was killed has s
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from contextlib import suppress
 
 from tricorn import _core, descriptors
@@ -25,6 +26,8 @@ MOST_DESCRIPTORS = 16
 FLAGS = getattr(socket, "MSG_CMSG_CLOEXEC", 0) | socket.MSG_DONTWAIT
 
 UNREAD = 1 << 16
+
+LEAST_MAILBOXES = 8
 
 HEADER = 256
 """Bytes of a message that tell how its client is answered; the rest of it is not read."""
@@ -50,27 +53,61 @@ class Channel:
 
     def turn_away(self) -> int:
         """Answers 503 to all that is in the channel and that no worker will take; how many requests that were."""
-        count = 0
-        while True:
-            try:
-                # What else is in a message, only the cores understand. Workers share the socket and may have made it
-                # blocking, so that the call itself has to say otherwise.
-                some, received = descriptors.receive(self.receiver, HEADER, MOST_DESCRIPTORS, FLAGS)
-            except BlockingIOError:
-                return count
-            if received:
-                _turn_away(received, _core.unavailable(some))
-                count += 1
-            elif not some:
-                return count
+        return _turn_away_all(self.receiver)
+
+
+class Mailboxes:
+    """One channel for each worker's slot, for requests of the sessions that this worker has; and the table of those."""
+
+    def __init__(self, pairs: Sequence[tuple[socket.socket, socket.socket]]) -> None:
+        self._pairs = pairs
+        size, _ = _core.session_sizes()
+        self.memory = Memory("tricorn-sessions", size)
+        self.sessions = _core.Sessions(self.memory.view)
+        keys = os.urandom(16)
+        self.sessions.begin(int.from_bytes(keys[:8], "big"), int.from_bytes(keys[8:], "big"))
+
+    def hand_over(self, slot: int) -> tuple[int, int, list[int]] | None:
+        """Returns the receiving end of a slot's mailbox, its number, and the sending ends of all.
+
+        Called in a worker, which then owns the descriptors. The others are closed. Returns None for a slot without one.
+        """
+        own = slot - 1
+        if own >= len(self._pairs):
+            self.close()
+            return None
+        for number, (receiver, _) in enumerate(self._pairs):
+            if number != own:
+                receiver.close()
+        return self._pairs[own][0].detach(), own, [sender.detach() for _, sender in self._pairs]
+
+    def bury(self, slot: int) -> int:
+        """Forgets the sessions of a worker that is gone; returns how many requests were answered 503 for it."""
+        if slot > len(self._pairs):
+            return 0
+        self.sessions.disown(slot - 1)
+        return _turn_away_all(self._pairs[slot - 1][0])
+
+    def turn_away(self, slots: Container[int]) -> int:
+        """Answers 503 to what came for workers that are gone: for all but those of these slots."""
+        return sum(
+            _turn_away_all(receiver) for number, (receiver, _) in enumerate(self._pairs) if number + 1 not in slots
+        )
+
+    def close(self) -> None:
+        for pair in self._pairs:
+            for end in pair:
+                end.close()
 
 
 class SharedChannel:
     """Memory and channel that the arbiter creates once, for its whole life."""
 
-    def __init__(self, channel: Channel | None) -> None:
+    def __init__(self, channel: Channel | None, mailboxes: Mailboxes | None = None) -> None:
         self.channel = channel
         """None where the system has no such sockets: every request is served by the worker that has its connection."""
+        self.mailboxes = mailboxes
+        """None where sessions do not stay with their workers."""
         self.group_memory = Memory("tricorn-group", GROUP_BYTES)
         self.ledger_memory = Memory("tricorn-ledger", LEDGER_BYTES)
 
@@ -87,6 +124,8 @@ class SharedChannel:
         """Closes the descriptors of the memory, which stays mapped. Called in a worker."""
         self.group_memory.release()
         self.ledger_memory.release()
+        if self.mailboxes is not None:
+            self.mailboxes.memory.release()
 
 
 def open_channel() -> Channel | None:
@@ -105,6 +144,41 @@ def open_channel() -> Channel | None:
         for end in ends:
             end.close()
         return None
+
+
+def open_mailboxes(workers: int) -> Mailboxes | None:
+    """Returns None where this is not possible. Makes some for workers that come later, or are still leaving."""
+    _, most = _core.session_sizes()
+    pairs: list[tuple[socket.socket, socket.socket]] = []
+    try:
+        for _ in range(min(max(2 * workers, LEAST_MAILBOXES), most)):
+            receiver, sender = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            pairs.append((receiver, sender))
+            receiver.setblocking(False)
+            sender.setblocking(False)
+            sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+        return Mailboxes(pairs)
+    except (OSError, AttributeError):
+        for pair in pairs:
+            for end in pair:
+                end.close()
+        return None
+
+
+def _turn_away_all(receiver: socket.socket) -> int:
+    count = 0
+    while True:
+        try:
+            # What else is in a message, only the cores understand. Workers share the socket and may have made it
+            # blocking, so that the call itself has to say otherwise.
+            some, received = descriptors.receive(receiver, HEADER, MOST_DESCRIPTORS, FLAGS)
+        except BlockingIOError:
+            return count
+        if received:
+            _turn_away(received, _core.unavailable(some))
+            count += 1
+        elif not some:
+            return count
 
 
 def _turn_away(received: list[int], answer: bytes) -> None:

@@ -175,9 +175,16 @@ class ProcessTable:
             once=self.once,
             slot=self._free_slot(),
             app_metrics=self.app_metrics,
+            sessions=self._sessions(command, generation),
             tls_page=None if generation.certificates is None else generation.certificates.page,
         )
         return generation.worker_class.hire(spec)
+
+    def _sessions(self, command: Spawn, generation: Generation) -> memoryview | None:
+        mailboxes = self.shared.mailboxes
+        config = generation.config
+        wants = mailboxes is not None and command.siblings and config.handover and bool(config.affinity)
+        return mailboxes.memory.view if mailboxes is not None and wants else None
 
     def _free_slot(self) -> int:
         """The lowest number that no process has. It is taken until waitpid(2) has told of the end of its process."""
@@ -205,6 +212,7 @@ class ProcessTable:
                 messages=messages,
                 life=self.life,
                 channel=self._share_channel(worker),
+                mailboxes=self._share_mailboxes(worker),
                 start_listening=partial(reuse_port.start_listening, own, generation.config.backlog),
                 refuse_newcomers=partial(reuse_port.refuse_newcomers, own),
                 reports=files.reports,
@@ -220,6 +228,16 @@ class ProcessTable:
         if worker.spec.hands_over:
             return channel.hand_over()
         channel.close()
+        return None
+
+    def _share_mailboxes(self, worker: Worker) -> tuple[int, int, list[int]] | None:
+        """The same of the mailboxes."""
+        mailboxes = self.shared.mailboxes
+        if mailboxes is None:
+            return None
+        if worker.spec.sessions is not None:
+            return mailboxes.hand_over(worker.slot)
+        mailboxes.close()
         return None
 
     def reap(self) -> list[tuple[WorkerHandle | int, ChildExited | None]]:
@@ -251,6 +269,8 @@ class ProcessTable:
             if self.app_metrics is not None:
                 self.app_metrics.bury(handle.worker.slot)
         handle.pages.give_back(handle.page)
+        if self.shared.mailboxes is not None:
+            self._tell_turned_away(self.shared.mailboxes.bury(handle.worker.slot))
         if self.handles and not any(each.worker.spec.hands_over for each in self.handles.values()):
             self.turn_away()
 
@@ -261,6 +281,11 @@ class ProcessTable:
     def turn_away(self) -> None:
         """Answers the requests in the channel, since no worker will. While one is to come they can wait for it."""
         count = self.shared.channel.turn_away() if self.shared.channel is not None else 0
+        if self.shared.mailboxes is not None:
+            count += self.shared.mailboxes.turn_away({handle.worker.slot for handle in self.handles.values()})
+        self._tell_turned_away(count)
+
+    def _tell_turned_away(self, count: int) -> None:
         if count:
             self.server.log.warning("Requests rejected with 503 because no worker was running: %d", count)
 

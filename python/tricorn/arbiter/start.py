@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from tricorn import log as logs
 from tricorn.arbiter import daemon, hooks, reexec
-from tricorn.arbiter.channel import SharedChannel, open_channel
+from tricorn.arbiter.channel import Mailboxes, SharedChannel, open_channel, open_mailboxes
 from tricorn.arbiter.control import bound_socket
 from tricorn.arbiter.control.dispatcher import Dispatcher
 from tricorn.arbiter.control.listener import ControlListener
@@ -33,6 +33,7 @@ from tricorn.arbiter.policy.state import State
 from tricorn.arbiter.process_table import ProcessTable
 from tricorn.arbiter.systemd import Notifier, Watchdog
 from tricorn.arbiter.upgrade import Upgrade
+from tricorn.config.config import Config
 from tricorn.config.load import Loaded, Sources
 from tricorn.errors import TricornError
 from tricorn.gateway.wsgi import SERVER_SOFTWARE
@@ -103,7 +104,8 @@ def run(sources: Sources, loaded: Loaded, make_application: MakeApplication, ser
         _find_application(generation)
         _open(generation, server, generations, [] if handed_over is None else handed_over.listeners)
         private = [wakeup.reader, wakeup.writer]
-        processes = ProcessTable(server, SIGNALS, private, SharedChannel(open_channel()), release, app_metrics)
+        shared = SharedChannel(open_channel(), _open_mailboxes(generation.config))
+        processes = ProcessTable(server, SIGNALS, private, shared, release, app_metrics)
         parts = Parts(server, generations, processes, upgrade, Statistics(processes.ledger))
         return _serve(parts, Ending(parts, pidfiles, control), Effects(parts, pidfiles, notifier), notifier, wakeup)
     except TricornError:
@@ -114,6 +116,10 @@ def run(sources: Sources, loaded: Loaded, make_application: MakeApplication, ser
         generation.close()
         generation.remove_files()
         raise
+
+
+def _open_mailboxes(config: Config) -> Mailboxes | None:
+    return open_mailboxes(config.workers) if config.affinity and config.handover else None
 
 
 def _is_arbiter(server: Server) -> bool:

@@ -200,6 +200,7 @@ FORMS: dict[str, Form] = {
     "workers": Form("workers", "List the workers: slot, pid, state.", _plain("workers")),
     "requests": Form("requests [--older SECONDS]", "List running requests, oldest first.", _requests),
     "routes": Form("routes", "Show the cost of each route, most expensive first.", _plain("routes")),
+    "sessions": Form("sessions", "Count the sessions of each worker.", _plain("sessions")),
     "stacks": Form("stacks [WORKER]", "Show the Python stacks of the application's threads.", _stacks),
     "listeners": Form("listeners", "List the listeners.", _plain("listeners")),
     "stats": Form("stats", "Show the counters of all workers.", _plain("stats")),

@@ -33,6 +33,9 @@ def _text(word: str, result: Result) -> str:
             return (table(("CALL", "PID", "AGE", "PHASE", "REQUEST"), rows) or "No requests.") + more
         case "routes":
             return routes(result)
+        case "sessions":
+            owners = ((row["slot"], row["pid"], row["sessions"]) for row in result["workers"])
+            return table(("SLOT", "PID", "SESSIONS"), owners) or "Sessions do not stay with workers (affinity)."
         case "listeners":
             listeners = [(row["address"], row["type"], "") for row in result["listeners"]]
             return table(

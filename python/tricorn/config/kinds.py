@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 from tricorn.config.lookups import ExistingPaths
 from tricorn.config.validators import Mode, Refused, Text, TextList
@@ -14,6 +15,9 @@ REQUIREMENTS = ("none", "optional", "required")
 FORWARDED = "forwarded"
 """RFC 7239's, which says all that the others say."""
 PROXY_HEADERS = (*(f"x-forwarded-{part}" for part in ("for", "proto", "host", "port", "by")), FORWARDED)
+SESSION_NAMES = ("auto", "off", "mcp", "socketio", "peer")
+TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+
 HTTP_PROTOCOLS = ("h1", "h2")
 AFFINITIES = ("any", "object", "process")
 """Threads that may make an offloaded call."""
@@ -68,6 +72,33 @@ class HttpProtocols(Record):
         if len(set(names)) < len(names):
             raise Refused("expected each protocol once")
         return names or HTTP_PROTOCOLS[:1]
+
+
+class Affinity(Record):
+    """Where requests name the session they belong to. `off` and an empty text are no names; `auto` stands alone."""
+
+    metavar: str = "NAMES"
+
+    def parse(self, raw: object) -> tuple[str, ...]:
+        names = tuple(dict.fromkeys(_naming(text) for text in TextList().parse(raw)))
+        for alone in ("auto", "off"):
+            if alone in names and len(names) > 1:
+                raise Refused(f"expected {alone} alone, or names without it")
+        return () if names == ("off",) else names
+
+
+def _naming(text: str) -> str:
+    where, colon, name = text.partition(":")
+    where = where.lower()
+    if colon:
+        if where in ("header", "cookie", "query") and TOKEN.fullmatch(name):
+            return f"{where}:{name.lower() if where == 'header' else name}"
+    elif where in SESSION_NAMES:
+        return where
+    raise Refused(
+        f"expected auto, off, or some of mcp, socketio, header:NAME, cookie:NAME, query:NAME and peer, and {text!r} is "
+        "none of them"
+    )
 
 
 class Cleartext(Mode):

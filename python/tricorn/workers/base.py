@@ -24,7 +24,18 @@ from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode, sho
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.record import Record
 from tricorn.unpatched import os
-from tricorn.workers import boot_failure, ending, inherited, leaving, notifier, privileges, title, versions, watch
+from tricorn.workers import (
+    boot_failure,
+    ending,
+    inherited,
+    leaving,
+    notifier,
+    privileges,
+    sessions,
+    title,
+    versions,
+    watch,
+)
 from tricorn.workers.contract import Contract
 from tricorn.workers.handlers import HANDLED, Handlers, changed_by, ignore_signals
 from tricorn.workers.messages import BootFailed, Changed, Level, Libraries, Message, Notice, Ready, Retire, encode
@@ -261,6 +272,7 @@ class Worker(Contract, Preparation, ABC):
         self.cfg.post_worker_init(self)
         self._start_application()
         self._see_to_the_log(core)
+        sessions.follow(self, core)
         gateway = self.make_gateway()  # after the hook, which may have put something around the application
         self.fds.start_listening()
         core.start()

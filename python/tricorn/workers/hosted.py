@@ -128,7 +128,13 @@ class Front(Worker):
             listener.shared = True  # a class that closes it closes it for this process
         # A process that the class forks may go on accepting.
         self.fds = WorkerFds(
-            (), (), fds.messages, fds.life, None, fds.start_listening, fds.refuse_newcomers, fds.reports
+            listeners=(),
+            admin_listeners=(),
+            messages=fds.messages,
+            life=fds.life,
+            start_listening=fds.start_listening,
+            refuse_newcomers=fds.refuse_newcomers,
+            reports=fds.reports,
         )
 
     def _enter(self) -> None:

@@ -107,6 +107,8 @@ def make_core(worker: Contract) -> Core:
         "generation": spec.generation,
         "info": [("version", __version__), ("python", sys.version.partition(" ")[0]), ("class", worker.alias)],
         "channel": fds.channel,
+        "sessions": spec.sessions,
+        "mailboxes": fds.mailboxes,
         "doors": [door(each.door) for each in spec.sockets],
         "tls_page": spec.tls_page,
         "app_metrics": spec.app_metrics.path if spec.app_metrics and config.metrics_app != "off" else None,

@@ -47,6 +47,8 @@ class WorkerSpec(Record):
     """From 1 on; of no other process that is alive, and given again."""
     app_metrics: AppMetrics | None = None
     """Files of the application's own metrics, if tricorn manages them."""
+    sessions: memoryview | None = None
+    """The table of sessions; None: they do not stay with their workers."""
     tls_page: memoryview | None = None
     """Certificates and keys, which the arbiter changes; None: all is in the clear."""
 
@@ -67,6 +69,8 @@ class WorkerFds(Record):
     """The read end of a pipe that only the arbiter holds open: it ends when the arbiter does."""
     channel: tuple[int, int, int] | None = None
     """Channel for handing over connections: receiving end, sending end, wake-up eventfd. None without hand-over."""
+    mailboxes: tuple[int, int, list[int]] | None = None
+    """Its own mailbox (receiving end, number), and the sending ends of all. None without sessions."""
     start_listening: Callable[[], object] = lambda: None
     """Listens with the sockets that only this worker has (`reuse_port`)."""
     refuse_newcomers: Callable[..., object] = lambda **_: None

@@ -22,7 +22,7 @@ READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 @pytest.fixture
 def clock() -> Iterator[LoopClock]:
-    core = Core([], OPTIONS, mmap.mmap(-1, PAGE))
+    core = Core([], OPTIONS | {"hub": True}, mmap.mmap(-1, PAGE))
     yield LoopClock(core)
     core.close()
 

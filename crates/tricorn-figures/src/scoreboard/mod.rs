@@ -26,6 +26,7 @@ mod orders;
 pub mod outside;
 mod reader;
 pub mod routes;
+pub mod sessions;
 mod share;
 mod states;
 mod words;

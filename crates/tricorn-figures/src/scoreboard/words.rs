@@ -240,6 +240,12 @@ words! {
     Http2Violations = 467, Counter, "http2_violations" => "http2_violations";
     /// Requests that another worker answers while their connections stay here (TLS, HTTP/2); they are handed over, too.
     Lent = 468, Counter, "lent" => "requests_lent";
+    /// Sessions that are this worker's since it sent or saw their names (`one_queue/affinity.rs`).
+    SessionsLearned = 469, Counter, "sessions_learned" => "sessions": "learned";
+    /// Requests sent to the worker that has their session.
+    SessionsFollowed = 470, Counter, "sessions_followed" => "sessions": "followed";
+    /// Sessions that gave way to newer ones.
+    SessionsForgotten = 471, Counter, "sessions_forgotten" => "sessions": "forgotten";
 }
 
 /// The words that are samples of a metric, in the order of its labels.

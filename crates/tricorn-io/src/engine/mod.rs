@@ -47,6 +47,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use tricorn_proto::message::FieldList;
 use tricorn_proto::peer::request_id;
+use tricorn_proto::peer::session::Naming;
 use tricorn_proto::response::HeadInputs;
 
 /// Chores that pile up while requests never pause are handed out at this number.
@@ -147,9 +148,15 @@ impl Engine {
     }
 
     /// Works together with these siblings, before it starts.
-    pub fn open_group(&self, siblings: Siblings) {
+    ///
+    /// # Errors
+    /// The kernel has no memory to watch the mailbox.
+    pub fn open_group(&self, mut siblings: Siblings) -> io::Result<()> {
         let group = siblings.group;
         let mut core = self.shared.baton.take();
+        if let Some((affinity, mailbox)) = siblings.affinity.take() {
+            core.reactor.open_mailbox(affinity, mailbox)?;
+        }
         core.reactor.join_group(siblings.all_pages());
         if siblings.channel.is_some() {
             core.reactor.may_hand_over();
@@ -159,7 +166,12 @@ impl Engine {
         {
             group.set(GroupWord::Limit, most as u64);
         }
-        drop(core);
+        Ok(())
+    }
+
+    /// From now on sessions that have these names stay with their workers. Without effect where there is no table of them.
+    pub fn follow_sessions(&self, namings: Vec<Naming>) {
+        self.shared.baton.take().reactor.follow_sessions(namings);
     }
 
     pub fn config(&self) -> &Config {

@@ -35,6 +35,8 @@ pub struct Request {
     pub(crate) received: u64,
     /// How often it was handed over.
     pub(crate) hops: u8,
+    /// It is of a session that this worker has: it goes to no other.
+    pub(crate) is_bound: bool,
     /// With `Config::streaming`: the rest of the body is still to come.
     pub(crate) partial: bool,
     /// With `HeadPolicy::proxy`: what front ends say of it.
@@ -182,6 +184,7 @@ impl Request {
         self.received = 0;
         self.hops = 0;
         self.partial = false;
+        self.is_bound = false;
         self.claims = None;
         self.announced = None;
         self.head.clear();

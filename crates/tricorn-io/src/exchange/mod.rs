@@ -30,6 +30,7 @@ pub mod turn;
 
 use crate::clock::{self, WallText};
 use crate::disk::DiskFile;
+use crate::one_queue::affinity::Affinity;
 use crate::sys::files;
 use crate::sys::wake::Alarm;
 use crate::tls::Facts;
@@ -109,6 +110,8 @@ pub struct Exchange {
     pub timing: Timing,
     /// The clock's texts at the time the request was taken.
     pub wall: WallText,
+    /// With sessions that stay with their workers.
+    pub(crate) affinity: Option<Arc<Affinity>>,
     /// The app thread this exchange is with.
     pub(crate) slot: usize,
     /// Dropped last: then the reactor is told.
@@ -141,7 +144,17 @@ impl Exchange {
             None => BodyReader::new(receiver),
             Some(_) => BodyReader::of_stream(),
         };
-        Box::new(Exchange { lane, request, client, body, timers: Timers::default(), timing, wall, slot: 0 })
+        Box::new(Exchange {
+            lane,
+            request,
+            client,
+            body,
+            timers: Timers::default(),
+            timing,
+            wall,
+            affinity: None,
+            slot: 0,
+        })
     }
 
     #[inline]
@@ -223,6 +236,7 @@ impl Exchange {
     ///
     /// `keep` is called if the bytes must outlive this call; it gives an owner of the same bytes.
     pub(crate) fn write(&mut self, inputs: &HeadInputs<'_>, piece: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
+        self.learn_session(piece);
         let request = &mut *self.request;
         request.out.clear();
         if !request.reply.head_sent() {
@@ -234,8 +248,19 @@ impl Exchange {
         self.lane.send_piece(&mut request.out, piece, after, keep)
     }
 
+    /// The response may name the session that this worker has from now on: in its fields, or in its first piece.
+    #[inline]
+    fn learn_session(&self, piece: &[u8]) {
+        if let Some(affinity) = &self.affinity
+            && (!self.request.reply.head_sent() || self.request.reply.body_sent() == 0)
+        {
+            affinity.learn(self.request.reply.fields(), piece);
+        }
+    }
+
     /// Sends a piece that is all the rest of the body, and ends the reply with it.
     pub fn write_last(&mut self, inputs: &HeadInputs<'_>, piece: &[u8], keep: impl FnOnce() -> SharedBytes) -> End {
+        self.learn_session(piece);
         let request = &mut *self.request;
         request.out.clear();
         if !request.reply.head_sent() {
@@ -353,6 +378,7 @@ impl Exchange {
         offset: u64,
         length: u64,
     ) -> Sent {
+        self.learn_session(b"");
         let request = &mut *self.request;
         request.out.clear();
         if !request.reply.head_sent() {

@@ -17,8 +17,8 @@
 //! Here stands what that takes: what is known of the siblings, when something may be sent, and the message in which a request
 //! travels. `reactor/hand_over.rs` sends and takes one, `engine/one_queue.rs` says when.
 
+pub mod affinity;
 pub mod company;
-pub mod leftover;
 pub mod message;
 pub mod rules;
 pub mod siblings;

@@ -1,4 +1,5 @@
 //! The other workers of the group, as their scoreboards show them.
+use super::affinity::Affinity;
 use crate::scoreboard::group::{Group, GroupWord};
 use crate::scoreboard::ledger::Ledger;
 use crate::scoreboard::routes::{Routes, WorkerRoutes};
@@ -14,6 +15,8 @@ pub struct Siblings {
     pub channel: Option<Channel>,
     pages: Pages,
     own: usize,
+    /// With sessions that stay with their workers: the table, and this worker's own mailbox.
+    pub affinity: Option<(Arc<Affinity>, Channel)>,
     /// What its routes cost, and this worker's part of that.
     pub routes: Option<(Routes, WorkerRoutes)>,
 }
@@ -90,6 +93,7 @@ impl Siblings {
             channel,
             pages: Pages { group, all: pages.into(), ledger: None, routes: None },
             own,
+            affinity: None,
             routes: None,
         }
     }

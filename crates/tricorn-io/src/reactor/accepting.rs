@@ -220,6 +220,11 @@ impl Accepting {
         self.channel.set(receive, watch && !self.gate.is_paused())
     }
 
+    /// Has the poller watch the worker's own mailbox from now on.
+    pub fn watch_mailbox(&mut self, receive: BorrowedFd<'_>) -> Result<(), Errno> {
+        self.channel.watch_mailbox(receive)
+    }
+
     /// Listens for the group's wake-up, or no longer.
     pub fn watch_group_wakeup(&mut self, wakeup: BorrowedFd<'_>, watch: bool) {
         self.channel.listen(wakeup, watch);

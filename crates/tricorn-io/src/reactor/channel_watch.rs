@@ -1,5 +1,5 @@
 //! The channel of the group and its wake-up, as events of the poller.
-use super::tokens::{CHANNEL, GROUP_WAKEUP};
+use super::tokens::{CHANNEL, GROUP_WAKEUP, MAILBOX};
 use crate::sys::poll::Poller;
 use crate::waiting::entrance::Entrance;
 use rustix::fd::BorrowedFd;
@@ -33,6 +33,11 @@ impl ChannelWatch {
         }
         self.channel = watch;
         Ok(())
+    }
+
+    /// Has the poller watch the worker's own mailbox from now on.
+    pub fn watch_mailbox(&self, receive: BorrowedFd<'_>) -> Result<(), Errno> {
+        self.poller.add_edge(receive, MAILBOX)
     }
 
     /// Listens for the group's wake-up, or no longer. Without it waiting requests are looked at a tick later.

@@ -36,7 +36,9 @@ impl Reactor {
         let next = self.dispatch.find(|id| self.connections.may_move(id, most_hops));
         let Some(id) = next else { return Handed::Nothing };
         self.fail_here(Failpoint::BeforeSend);
-        let Ok(near) = self.connections.post(id, channel, self.accepting.listeners()) else { return Handed::Full };
+        let Ok(near) = self.connections.post(id, channel.send.as_fd(), self.accepting.listeners()) else {
+            return Handed::Full;
+        };
         sent();
         self.fail_here(Failpoint::AfterSend);
         self.dispatch.remove(id);

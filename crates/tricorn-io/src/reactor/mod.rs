@@ -19,6 +19,7 @@ mod accepting;
 mod admin;
 mod admin_duties;
 mod admission;
+mod affinity;
 mod begin;
 mod bodies;
 mod channel_watch;
@@ -32,6 +33,7 @@ mod hand_over;
 mod handshake;
 mod jobs;
 mod leave;
+mod leftover;
 mod listen;
 mod listener;
 mod outgoing;
@@ -51,6 +53,7 @@ pub use chores::{Chores, Notice};
 pub use connections::{Readiness, Runner, SlotReadiness};
 pub use hand_over::{Front, Handed};
 pub use jobs::Job;
+pub use leftover::unavailable;
 pub use listener::Listener;
 pub use tokens::{DISK_NEWS, WAKE};
 
@@ -73,6 +76,7 @@ use crate::waiting::sleeper::Sleeper;
 use accepting::Accepting;
 use admin::Admin;
 use admission::{Admission, Limits};
+use affinity::Mailbox;
 use connections::Connections;
 use dispatch::Dispatch;
 use extra_descriptors::ExtraDescriptors;
@@ -103,6 +107,8 @@ pub struct Reactor {
     accepting: Accepting,
     connections: Connections,
     dispatch: Dispatch,
+    /// With sessions that stay with their workers.
+    mailbox: Option<Box<Mailbox>>,
     /// Apart from what each request touches.
     admin: Box<Admin>,
 }
@@ -125,6 +131,7 @@ impl Reactor {
                 ExtraDescriptors::new(disks, returned),
             ),
             dispatch: Dispatch::new(board, admission),
+            mailbox: None,
             admin: Box::new(Admin::new(config.clone(), board, poller, sleeper, load, pool)),
             config,
         }
@@ -156,6 +163,7 @@ impl Reactor {
         self.connections.work().has_any()
             || self.dispatch.has_any()
             || self.accepting.has_round()
+            || self.has_mail()
             || self.admin.has_turn()
     }
 
@@ -206,7 +214,7 @@ impl Reactor {
 
     /// Nothing is left that a draining worker should wait for.
     pub fn is_drained(&self) -> bool {
-        self.connections.is_draining() && self.accepting.is_gone() && self.connections.len() == 0
+        self.connections.is_draining() && self.accepting.is_gone() && self.connections.len() == 0 && !self.holds_mail()
     }
 
     /// How long the poller may sleep.

@@ -35,6 +35,8 @@ impl Reactor {
                 self.act_on(outcome)
             } else if let Some(listener) = self.accepting.next_in_round() {
                 self.accept_one(listener)
+            } else if self.has_mail() {
+                self.take_mail()
             } else if let Some(event) = self.dispatch.next_event() {
                 self.on_event(event)
             } else if let Some(token) = self.admin.next_in_turn() {
@@ -46,7 +48,7 @@ impl Reactor {
             } else {
                 return None;
             };
-            let Some(id) = complete else { continue };
+            let Some(id) = complete.and_then(|id| self.follow(id)) else { continue };
             if starts && !self.dispatch.admission().has_waiting() {
                 let complete = self.connections.complete_since(id);
                 if let Some(exchange) = self.begin(id, complete) {
@@ -80,6 +82,7 @@ impl Reactor {
             Source::Wake => self.dispatch.wake(),
             Source::Channel => self.accepting.message_came(),
             Source::GroupWakeup => {}
+            Source::Mailbox => self.mail_came(),
             Source::DiskNews => {
                 self.connections.work_mut().note_disk_news(true);
                 self.answer_scrapes();
@@ -109,6 +112,7 @@ impl Reactor {
     /// What time alone brings: texts of the clock, deadlines, the end of a pause.
     pub fn tick(&mut self, now: u64) {
         self.dispatch.looked(now);
+        self.look_for_mail();
         self.connections.wall_mut().refresh(now);
         self.admin.refresh_load(now);
         self.end_pause(now);

@@ -22,6 +22,8 @@ pub const CHANNEL: Token = Token::MAX - 1;
 pub const GROUP_WAKEUP: Token = Token::MAX - 2;
 /// Jobs at disks have an outcome.
 pub const DISK_NEWS: Token = Token::MAX - 3;
+/// The worker's own mailbox has a message.
+pub const MAILBOX: Token = Token::MAX - 4;
 
 /// Where an event comes from. Tokens are those of the table that has the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +38,7 @@ pub(super) enum Source {
     Channel,
     GroupWakeup,
     DiskNews,
+    Mailbox,
 }
 
 impl Source {
@@ -49,6 +52,7 @@ impl Source {
             CHANNEL => Source::Channel,
             GROUP_WAKEUP => Source::GroupWakeup,
             DISK_NEWS => Source::DiskNews,
+            MAILBOX => Source::Mailbox,
             listener if listener & ADMIN_LISTENERS != 0 => Source::AdminListener(listener as u16),
             listener => Source::Listener(listener as u16),
         }

@@ -395,7 +395,7 @@ impl Drop for Server {
 fn engine(config: Config, listeners: Vec<OwnedFd>, board: Scoreboard, siblings: Option<Siblings>) -> Arc<Engine> {
     let engine = Arc::new(Engine::new(config, listeners, board, Logs::default()).expect("an engine"));
     if let Some(siblings) = siblings {
-        engine.open_group(siblings);
+        engine.open_group(siblings).expect("a group");
     }
     engine.start().expect("a monitor");
     engine

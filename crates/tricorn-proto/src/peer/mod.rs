@@ -6,6 +6,7 @@ pub mod proxy;
 pub mod proxy_protocol;
 pub mod request_id;
 pub mod request_start;
+pub mod session;
 pub mod trace_context;
 pub mod x509;
 pub use crate::trust::Trust;

@@ -12,7 +12,20 @@ from tricorn.arbiter.policy.arguments import Arguments, Refusal
 from tricorn.arbiter.policy.events import ControlRequest
 from tricorn.record import Record
 
-LOOKS = ("status", "workers", "listeners", "stats", "pages", "requests", "routes", "config", "health", "stalls", "slow")
+LOOKS = (
+    "status",
+    "workers",
+    "listeners",
+    "stats",
+    "pages",
+    "requests",
+    "routes",
+    "sessions",
+    "config",
+    "health",
+    "stalls",
+    "slow",
+)
 
 
 class Query(Record):

@@ -46,6 +46,8 @@ def answer(query: Query, state: State, parts: Parts, now: float) -> Json:
             return requests(parts, query.older)
         case "routes":
             return routes(parts)
+        case "sessions":
+            return sessions(parts)
         case "slow":
             return slow(parts)
         case "config":
@@ -290,6 +292,18 @@ def routes(parts: Parts) -> Json:
         if each.requests
     ]
     return {"counted": counted is not None, "routes": rows}
+
+
+def sessions(parts: Parts) -> Json:
+    """Counts the sessions of each worker (`affinity`)."""
+    mailboxes = parts.processes.shared.mailboxes
+    counts = {} if mailboxes is None else {pid: count for _, pid, count in mailboxes.sessions.counts()}
+    rows = [
+        {"slot": handle.worker.slot, "pid": handle.pid, "sessions": counts[handle.pid]}
+        for handle in sorted(parts.processes.handles.values(), key=lambda handle: handle.worker.slot)
+        if handle.pid in counts
+    ]
+    return {"followed": mailboxes is not None, "workers": rows}
 
 
 def config(parts: Parts, *, only_changed: bool) -> Json:

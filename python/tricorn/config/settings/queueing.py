@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tricorn.config.kinds import Affinity
 from tricorn.config.setting import Section, Setting
 from tricorn.config.validators import Auto, Boolean, Choice, Integer, OrAuto, Seconds
 
@@ -68,4 +69,17 @@ class Queueing(Section):
         "nothing while no request waits. With gunicorn a keep-alive connection stays with its worker even if that is "
         "busy. Use this setting for applications that keep state per connection in memory (NTLM, multi-step "
         "Negotiate). Linux only; on other systems connections never move.",
+    )
+
+    affinity: Setting[tuple[str, ...]] = Setting(
+        kind=Affinity(),
+        default=("auto",),
+        own=True,
+        help="Send requests of one session to the worker that has it: auto, off, or where the session is named.",
+        doc="For applications that keep sessions in memory. With `auto`, workers that have loaded the `mcp` package "
+        "use `mcp` (the field `Mcp-Session-Id`), and those with `engineio` use `socketio` (Socket.IO by polling); a "
+        "line in the log says so. Other names: `header:NAME`, `cookie:NAME`, `query:NAME`, and `peer` (the client's "
+        "address). There the worker that serves a name first keeps it. A comma separates several names. A worker that "
+        "ends takes its sessions with it. No effect with one worker, or with `--no-handover`. [Sessions and "
+        "workers](../guides/sessions.md).",
     )

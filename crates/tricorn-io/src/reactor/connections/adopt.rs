@@ -18,7 +18,7 @@ use crate::reactor::serial::Reading;
 use crate::reactor::wheel::Tick;
 use crate::scoreboard::Word;
 use crate::stream::Stream;
-use crate::sys::channel::Channel;
+use crate::sys::channel::post;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::MemfdFlags;
 use rustix::io::{self, IoSlice};
@@ -48,12 +48,12 @@ impl Connections {
         conn.serial.request(id).is_some_and(|request| {
             let head = &request.head;
             let may_travel = head.trailers.is_empty() && !request.partial && u64::from(request.hops) < most_hops;
-            may_travel && (!stays_here(conn) || !wants_another_protocol(head))
+            may_travel && !request.is_bound && (!stays_here(conn) || !wants_another_protocol(head))
         })
     }
 
-    /// Sends a request into the channel. Our end of a pair, if its connection stays here.
-    pub fn post(&self, id: RequestId, channel: &Channel, listeners: &[Listener]) -> io::Result<Option<Stream>> {
+    /// Sends a request to another worker. Our end of a pair, if its connection stays here.
+    pub fn post(&self, id: RequestId, to: BorrowedFd<'_>, listeners: &[Listener]) -> io::Result<Option<Stream>> {
         let conn = self.conns.get(id.connection()).ok_or(io::Errno::BADF)?;
         let (near, far) = if stays_here(conn) {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -62,9 +62,9 @@ impl Connections {
         } else {
             (None, None)
         };
-        match self.post_as(id, channel, listeners, far.as_ref(), false) {
+        match self.post_as(id, to, listeners, far.as_ref(), false) {
             // The channel's buffer is smaller than the message, however empty it is.
-            Err(io::Errno::MSGSIZE) => self.post_as(id, channel, listeners, far.as_ref(), true),
+            Err(io::Errno::MSGSIZE) => self.post_as(id, to, listeners, far.as_ref(), true),
             result => result,
         }
         .map(|()| near)
@@ -75,7 +75,7 @@ impl Connections {
     fn post_as(
         &self,
         id: RequestId,
-        channel: &Channel,
+        to: BorrowedFd<'_>,
         listeners: &[Listener],
         far: Option<&OwnedFd>,
         apart: bool,
@@ -139,7 +139,7 @@ impl Connections {
             descriptors.push(spool.file().ok_or(io::Errno::BADF)?.as_fd());
         }
         let parts = [header.as_slice(), &borrowed, announced, head, body, next].map(IoSlice::new);
-        channel.post(if apart { &parts[..1] } else { &parts }, &descriptors)
+        post(to, if apart { &parts[..1] } else { &parts }, &descriptors)
     }
 
     /// The request is in the channel. `near`: its connection stays here, and this is our end of what went in its place.

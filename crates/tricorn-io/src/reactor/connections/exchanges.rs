@@ -30,6 +30,7 @@ impl Connections {
         let client = Client { peer, listener, trusted, attachment };
         let lane = Lane::new(id, output, self.config.response_buffer_size);
         let mut exchange = Exchange::new(lane, request, receiver, client, self.wall.clone());
+        exchange.affinity = self.affinity().cloned();
         if is_last {
             exchange.request.reply.close();
         }

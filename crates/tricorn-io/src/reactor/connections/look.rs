@@ -13,6 +13,8 @@ use crate::exchange::body::Body;
 use crate::exchange::buffers::{INPUT, Request};
 use crate::exchange::id::RequestId;
 use crate::exchange::output::Output;
+use crate::one_queue::affinity::{Affinity, Whose};
+use crate::peer::Peer;
 use crate::sys::poll::Token;
 use tricorn_proto::http1::Step;
 use tricorn_proto::http2::PREFACE;
@@ -57,7 +59,8 @@ impl Connections {
             match step {
                 Step::NeedMore => {
                     compact(request);
-                    if self.config.streaming && conn.phase.get().is_body() {
+                    let begins = self.config.streaming && conn.phase.get().is_body();
+                    if begins && !is_of_another(self.affinity.as_deref(), request, conn.origin.peer) {
                         request.partial = true;
                         return Some(complete(request, &mut conn.phase, now, id));
                     }
@@ -99,6 +102,14 @@ impl Connections {
             }
         }
     }
+}
+
+/// Whether a request whose body still comes is of a session that another worker has: it goes there as a whole.
+#[inline]
+pub(super) fn is_of_another(affinity: Option<&Affinity>, request: &Request, peer: Peer) -> bool {
+    affinity.is_some_and(|affinity| {
+        affinity.is_in_use() && matches!(affinity.whose(&request.head, request.head_bytes(), peer), Whose::Anothers(_))
+    })
 }
 
 /// What stands before the first request, if it is not passed yet.

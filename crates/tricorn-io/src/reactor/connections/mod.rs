@@ -70,7 +70,9 @@ pub use work::Runner;
 
 use crate::clock::{self, WallText};
 use crate::config::Config;
+use crate::exchange::id::RequestId;
 use crate::logs::Logs;
+use crate::one_queue::affinity::{Affinity, Whose};
 use crate::one_queue::siblings::Pages;
 use crate::reactor::bodies::Bodies;
 use crate::reactor::chores::Chores;
@@ -88,6 +90,7 @@ use rustix::fd::RawFd;
 use session_limit::SessionLimit;
 use std::sync::Arc;
 use timeouts::Timeouts;
+use tricorn_proto::peer::session::Naming;
 use trunk_reader::Frames;
 use updates::Updates;
 use work::Work;
@@ -107,6 +110,8 @@ pub(super) struct Connections {
     wall: WallText,
     updates: Updates,
     frames: Frames,
+    /// With sessions that stay with their workers.
+    affinity: Option<Arc<Affinity>>,
     /// Entries of the table that are no connections.
     streams: usize,
 }
@@ -136,6 +141,7 @@ impl Connections {
             wall: WallText::at(now),
             updates: Updates::default(),
             frames: Frames::default(),
+            affinity: None,
             streams: 0,
             config,
         }
@@ -144,6 +150,35 @@ impl Connections {
     /// There are other workers, with these pages.
     pub fn join(&mut self, pages: Pages) {
         self.bodies.join(pages);
+    }
+
+    /// There is a table of sessions.
+    pub fn know_sessions(&mut self, affinity: Arc<Affinity>) {
+        self.affinity = Some(affinity);
+    }
+
+    /// From now on sessions that have these names stay with their workers.
+    pub fn follow_sessions(&mut self, namings: Vec<Naming>) {
+        if let Some(affinity) = &self.affinity {
+            affinity.follow(namings);
+        }
+    }
+
+    pub fn affinity(&self) -> Option<&Arc<Affinity>> {
+        self.affinity.as_ref().filter(|affinity| affinity.is_in_use())
+    }
+
+    /// Whose session a complete request belongs to. One of ours goes to no other worker.
+    pub fn whose(&mut self, id: RequestId) -> Whose {
+        let Some(affinity) = self.affinity.as_ref().filter(|affinity| affinity.is_in_use()) else {
+            return Whose::Nobodys;
+        };
+        let Some(conn) = self.conns.get_mut(id.connection()) else { return Whose::Nobodys };
+        let peer = conn.origin.peer;
+        let Some(request) = conn.serial.request_mut(id) else { return Whose::Nobodys };
+        let whose = affinity.whose(&request.head, request.head_bytes(), peer);
+        request.is_bound = whose == Whose::Ours;
+        whose
     }
 
     #[inline]

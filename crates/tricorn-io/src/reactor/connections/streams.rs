@@ -3,6 +3,7 @@ use super::Connections;
 use super::attended::{Attended, Readiness};
 use super::begin_body::keep;
 use super::conn::Role;
+use super::look::is_of_another;
 use super::outcome::Outcome;
 use super::phase::{Change, Phase};
 use super::timeouts::note_progress;
@@ -92,7 +93,9 @@ impl Connections {
         }
         match self.take_content(id)? {
             Content::Ended => return self.complete_stream(id, now, false),
-            Content::Dry if self.config.streaming => return self.complete_stream(id, now, true),
+            Content::Dry if self.config.streaming && !self.is_of_another(id) => {
+                return self.complete_stream(id, now, true);
+            }
             Content::Dry => self.await_content(id, now),
             Content::Storing => self.await_disk(id),
             Content::Refused(refusal) => self.refuse(id, &refusal),
@@ -103,6 +106,13 @@ impl Connections {
             self.flush_trunk(&trunk);
         }
         None
+    }
+
+    /// Whether the request is of a session that another worker has.
+    fn is_of_another(&self, id: RequestId) -> bool {
+        let Some(conn) = self.conns.get(id.connection()) else { return false };
+        let request = conn.serial.request(id);
+        request.is_some_and(|request| is_of_another(self.affinity.as_deref(), request, conn.origin.peer))
     }
 
     fn take_content(&mut self, id: RequestId) -> Option<Content> {

@@ -1,7 +1,7 @@
 //! What lies in the channel when no worker is left to take it.
-use super::message::HandOverMessage;
 use crate::clock::{self, WallText};
 use crate::exchange::responder::Responder;
+use crate::one_queue::message::HandOverMessage;
 use tricorn_proto::message::{Method, Version};
 
 /// The response to a request in the channel that nobody will begin: 503 without content, since its method is not read, and HEAD is
@@ -18,8 +18,8 @@ pub fn unavailable(message: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::message::{Age, Parts, Way};
     use super::*;
+    use crate::one_queue::message::{Age, Parts, Way};
     use crate::peer::Peer;
 
     fn message(http2: bool) -> Vec<u8> {

@@ -1,0 +1,107 @@
+//! Requests of sessions: those of other workers' go to their mailboxes, and what comes to ours is begun here.
+use super::Reactor;
+use super::connections::{After, Rejection, Unbegun};
+use crate::exchange::id::RequestId;
+use crate::one_queue::affinity::{Affinity, Whose};
+use crate::scoreboard::Word;
+use crate::sys::channel::Channel;
+use rustix::fd::AsFd;
+use rustix::io::Errno;
+use std::sync::Arc;
+use tricorn_proto::access_log::Outcome;
+use tricorn_proto::peer::session::Naming;
+
+const FULL: Rejection<'_> = Rejection::for_now(
+    "The worker that has this session has more requests than it can take; the request was not begun.",
+    Unbegun::Queue,
+    After::Keep,
+    Outcome::QueueFull,
+);
+
+/// A request goes from worker to worker at most so often: the table may change meanwhile.
+const HOPS: u8 = 4;
+
+/// What comes for this worker alone.
+pub(super) struct Mailbox {
+    channel: Channel,
+    /// There may be a message.
+    has_mail: bool,
+    /// There was no room for one.
+    is_behind: bool,
+}
+
+impl Reactor {
+    /// What is sent to this worker comes by its mailbox.
+    pub fn open_mailbox(&mut self, affinity: Arc<Affinity>, mailbox: Channel) -> Result<(), Errno> {
+        self.accepting.watch_mailbox(mailbox.receive.as_fd())?;
+        self.mailbox = Some(Box::new(Mailbox { channel: mailbox, has_mail: true, is_behind: false }));
+        self.connections.know_sessions(affinity);
+        Ok(())
+    }
+
+    /// From now on sessions that have these names stay with their workers.
+    pub fn follow_sessions(&mut self, namings: Vec<Naming>) {
+        self.connections.follow_sessions(namings);
+    }
+
+    pub(super) fn mail_came(&mut self) {
+        if let Some(mailbox) = &mut self.mailbox {
+            mailbox.has_mail = true;
+        }
+    }
+
+    /// Whether messages were not taken yet.
+    pub(super) fn holds_mail(&self) -> bool {
+        self.mailbox.as_ref().is_some_and(|mailbox| mailbox.channel.holds_any())
+    }
+
+    #[inline]
+    pub(super) fn has_mail(&self) -> bool {
+        self.mailbox.as_ref().is_some_and(|mailbox| mailbox.has_mail)
+    }
+
+    /// Looks again for what there was no room for.
+    pub(super) fn look_for_mail(&mut self) {
+        if let Some(mailbox) = &mut self.mailbox {
+            mailbox.has_mail |= mailbox.is_behind;
+        }
+    }
+
+    /// Takes one message of our own.
+    pub(super) fn take_mail(&mut self) -> Option<RequestId> {
+        let mut mailbox = self.mailbox.take()?;
+        let id = self.take_over(&mailbox.channel, || {});
+        mailbox.has_mail = id.is_some();
+        mailbox.is_behind = id.is_none() && mailbox.channel.holds_any();
+        self.mailbox = Some(mailbox);
+        id
+    }
+
+    /// A request is complete. `None`: it is of another worker's session, and was sent there, or turned away.
+    #[inline]
+    pub(super) fn follow(&mut self, id: RequestId) -> Option<RequestId> {
+        if self.mailbox.is_none() { Some(id) } else { self.follow_session(id) }
+    }
+
+    fn follow_session(&mut self, id: RequestId) -> Option<RequestId> {
+        let Whose::Anothers(mailbox) = self.connections.whose(id) else { return Some(id) };
+        let Some(affinity) = self.connections.affinity().cloned() else { return Some(id) };
+        let Some(to) = affinity.mailbox(mailbox).filter(|_| self.connections.may_move(id, HOPS.into())) else {
+            return Some(id);
+        };
+        match self.connections.post(id, to, self.accepting.listeners()) {
+            Ok(near) => {
+                self.connections.depart(id, near);
+                self.board.add(Word::SessionsFollowed, 1);
+                self.act_on_updates();
+                None
+            }
+            Err(Errno::AGAIN | Errno::NOBUFS) => {
+                self.connections.reject(id, &FULL, Word::QueueFull);
+                None
+            }
+            // The worker is gone, or there is no descriptor: it is served here, as it would be without the table.
+            Err(_) => Some(id),
+        }
+    }
+}
