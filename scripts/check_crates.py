@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ALLOWED = {
     "tricorn-proto": {"httparse", "memchr", "itoa", "flate2", "sha1_smol"},
     "tricorn-sys": {"rustix", "libc"},
-    "tricorn-figures": {"tricorn-proto", "tricorn-sys", "rustix", "serde_json"},
+    "tricorn-figures": {"tricorn-proto", "tricorn-sys", "rustix", "serde_json", "siphasher"},
     "tricorn-diagnosis": {"tricorn-sys", "tricorn-figures", "tricorn-doctor", "rustix", "serde_json"},
     "tricorn-io": {
         "tricorn-proto",

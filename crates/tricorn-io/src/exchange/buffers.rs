@@ -16,6 +16,15 @@ const KEEP: usize = 64 * 1024;
 /// Requests kept for reuse.
 pub const POOLED: usize = 64;
 
+/// Where it came from, and whether it may go on to another worker.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Travel {
+    /// How often it was handed over.
+    pub(crate) hops: u8,
+    /// It is of a session that this worker has: it goes to no other.
+    pub(crate) is_bound: bool,
+}
+
 /// One request: its bytes, its head, its body, and room for its reply.
 #[derive(Debug, Default)]
 pub struct Request {
@@ -33,10 +42,7 @@ pub struct Request {
     pub(crate) counted: Counted,
     /// Bytes that were read while it was under way.
     pub(crate) received: u64,
-    /// How often it was handed over.
-    pub(crate) hops: u8,
-    /// It is of a session that this worker has: it goes to no other.
-    pub(crate) is_bound: bool,
+    pub(crate) travel: Travel,
     /// With `Config::streaming`: the rest of the body is still to come.
     pub(crate) partial: bool,
     /// With `HeadPolicy::proxy`: what front ends say of it.
@@ -182,9 +188,8 @@ impl Request {
         self.times = Times::default();
         self.counted = Counted::default();
         self.received = 0;
-        self.hops = 0;
+        self.travel = Travel::default();
         self.partial = false;
-        self.is_bound = false;
         self.claims = None;
         self.announced = None;
         self.head.clear();

@@ -1,6 +1,7 @@
 //! Requests of sessions: those of other workers' go to their mailboxes, and what comes to ours is begun here.
 use super::Reactor;
 use super::connections::{After, Rejection, Unbegun};
+use super::mailbox::Mailbox;
 use crate::exchange::id::RequestId;
 use crate::one_queue::affinity::{Affinity, Whose};
 use crate::scoreboard::Word;
@@ -21,20 +22,11 @@ const FULL: Rejection<'_> = Rejection::for_now(
 /// A request goes from worker to worker at most so often: the table may change meanwhile.
 const HOPS: u8 = 4;
 
-/// What comes for this worker alone.
-pub(super) struct Mailbox {
-    channel: Channel,
-    /// There may be a message.
-    has_mail: bool,
-    /// There was no room for one.
-    is_behind: bool,
-}
-
 impl Reactor {
     /// What is sent to this worker comes by its mailbox.
     pub fn open_mailbox(&mut self, affinity: Arc<Affinity>, mailbox: Channel) -> Result<(), Errno> {
         self.accepting.watch_mailbox(mailbox.receive.as_fd())?;
-        self.mailbox = Some(Box::new(Mailbox { channel: mailbox, has_mail: true, is_behind: false }));
+        self.mailbox = Some(Box::new(Mailbox::new(mailbox)));
         self.connections.know_sessions(affinity);
         Ok(())
     }
@@ -44,35 +36,11 @@ impl Reactor {
         self.connections.follow_sessions(namings);
     }
 
-    pub(super) fn mail_came(&mut self) {
-        if let Some(mailbox) = &mut self.mailbox {
-            mailbox.has_mail = true;
-        }
-    }
-
-    /// Whether messages were not taken yet.
-    pub(super) fn holds_mail(&self) -> bool {
-        self.mailbox.as_ref().is_some_and(|mailbox| mailbox.channel.holds_any())
-    }
-
-    #[inline]
-    pub(super) fn has_mail(&self) -> bool {
-        self.mailbox.as_ref().is_some_and(|mailbox| mailbox.has_mail)
-    }
-
-    /// Looks again for what there was no room for.
-    pub(super) fn look_for_mail(&mut self) {
-        if let Some(mailbox) = &mut self.mailbox {
-            mailbox.has_mail |= mailbox.is_behind;
-        }
-    }
-
     /// Takes one message of our own.
     pub(super) fn take_mail(&mut self) -> Option<RequestId> {
         let mut mailbox = self.mailbox.take()?;
-        let id = self.take_over(&mailbox.channel, || {});
-        mailbox.has_mail = id.is_some();
-        mailbox.is_behind = id.is_none() && mailbox.channel.holds_any();
+        let id = self.take_over(mailbox.channel(), || {});
+        mailbox.was_read(id.is_some());
         self.mailbox = Some(mailbox);
         id
     }

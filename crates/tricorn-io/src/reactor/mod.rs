@@ -36,6 +36,7 @@ mod leave;
 mod leftover;
 mod listen;
 mod listener;
+mod mailbox;
 mod outgoing;
 mod pump;
 mod queue;
@@ -76,10 +77,10 @@ use crate::waiting::sleeper::Sleeper;
 use accepting::Accepting;
 use admin::Admin;
 use admission::{Admission, Limits};
-use affinity::Mailbox;
 use connections::Connections;
 use dispatch::Dispatch;
 use extra_descriptors::ExtraDescriptors;
+use mailbox::Mailbox;
 use queue::Queue;
 use rustix::fd::{BorrowedFd, RawFd};
 use std::sync::Arc;
@@ -163,7 +164,7 @@ impl Reactor {
         self.connections.work().has_any()
             || self.dispatch.has_any()
             || self.accepting.has_round()
-            || self.has_mail()
+            || self.mailbox.as_ref().is_some_and(|mailbox| mailbox.has_mail())
             || self.admin.has_turn()
     }
 
@@ -214,7 +215,10 @@ impl Reactor {
 
     /// Nothing is left that a draining worker should wait for.
     pub fn is_drained(&self) -> bool {
-        self.connections.is_draining() && self.accepting.is_gone() && self.connections.len() == 0 && !self.holds_mail()
+        self.connections.is_draining()
+            && self.accepting.is_gone()
+            && self.connections.len() == 0
+            && !self.mailbox.as_ref().is_some_and(|mailbox| mailbox.holds_any())
     }
 
     /// How long the poller may sleep.

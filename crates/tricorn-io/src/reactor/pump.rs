@@ -35,7 +35,7 @@ impl Reactor {
                 self.act_on(outcome)
             } else if let Some(listener) = self.accepting.next_in_round() {
                 self.accept_one(listener)
-            } else if self.has_mail() {
+            } else if self.mailbox.as_ref().is_some_and(|mailbox| mailbox.has_mail()) {
                 self.take_mail()
             } else if let Some(event) = self.dispatch.next_event() {
                 self.on_event(event)
@@ -82,7 +82,11 @@ impl Reactor {
             Source::Wake => self.dispatch.wake(),
             Source::Channel => self.accepting.message_came(),
             Source::GroupWakeup => {}
-            Source::Mailbox => self.mail_came(),
+            Source::Mailbox => {
+                if let Some(mailbox) = &mut self.mailbox {
+                    mailbox.mail_came();
+                }
+            }
             Source::DiskNews => {
                 self.connections.work_mut().note_disk_news(true);
                 self.answer_scrapes();
@@ -112,7 +116,9 @@ impl Reactor {
     /// What time alone brings: texts of the clock, deadlines, the end of a pause.
     pub fn tick(&mut self, now: u64) {
         self.dispatch.looked(now);
-        self.look_for_mail();
+        if let Some(mailbox) = &mut self.mailbox {
+            mailbox.look_again();
+        }
         self.connections.wall_mut().refresh(now);
         self.admin.refresh_load(now);
         self.end_pause(now);

@@ -47,8 +47,8 @@ impl Connections {
         let Some(conn) = self.conns.get(id.connection()) else { return false };
         conn.serial.request(id).is_some_and(|request| {
             let head = &request.head;
-            let may_travel = head.trailers.is_empty() && !request.partial && u64::from(request.hops) < most_hops;
-            may_travel && !request.is_bound && (!stays_here(conn) || !wants_another_protocol(head))
+            let may_travel = head.trailers.is_empty() && !request.partial && u64::from(request.travel.hops) < most_hops;
+            may_travel && !request.travel.is_bound && (!stays_here(conn) || !wants_another_protocol(head))
         })
     }
 
@@ -112,7 +112,7 @@ impl Connections {
         let header = HandOverMessage {
             peer: conn.origin.peer,
             listener: listeners.get(usize::from(conn.origin.listener)).and_then(|listener| listener.address),
-            hops: request.hops,
+            hops: request.travel.hops,
             age: Age { number: id.stream(), last_from: if is_last { ALWAYS } else { serial.last_from() } },
             readable: far.is_none() && conn.edges.is_readable(),
             hangup: far.is_none() && conn.edges.is_hangup(),
@@ -243,7 +243,7 @@ impl Connections {
         request.times.head_complete = handed.head_complete;
         request.times.complete = handed.complete;
         request.times.waits_since = handed.waits_since;
-        request.hops = handed.hops.saturating_add(1);
+        request.travel.hops = handed.hops.saturating_add(1);
         request.note_announced(announced.as_ref());
         stage.is_misplaced(request);
         if let Some(proxy) = &self.config.policy.proxy {

@@ -24,7 +24,6 @@ impl Connections {
 
     /// The entry of a stream is no more.
     fn stream_is_over(&mut self, trunk: Token, id: u32) {
-        self.streams -= 1;
         let Some(Role::Trunk(reader)) = self.conns.get_mut(trunk).map(|conn| &mut conn.role) else { return };
         let now = clock::now();
         match reader.release(id, now) {

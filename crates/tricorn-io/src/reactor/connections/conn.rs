@@ -162,19 +162,23 @@ pub fn has_left(socket: BorrowedFd<'_>, half: bool, complete: u64, now: u64) -> 
 pub(super) struct Conns {
     poller: Arc<Poller>,
     slab: Slab<Conn>,
+    /// Entries that are no connections.
+    streams: usize,
 }
 
 impl Conns {
     pub fn new(poller: Arc<Poller>) -> Conns {
-        Conns { poller, slab: Slab::new() }
+        Conns { poller, slab: Slab::new(), streams: 0 }
     }
 
+    /// Connections, without the streams of trunks.
     #[inline]
     pub fn len(&self) -> usize {
-        self.slab.len()
+        self.slab.len() - self.streams
     }
 
     pub fn insert(&mut self, conn: Conn) -> Token {
+        self.streams += usize::from(conn.is_stream());
         self.slab.insert(conn)
     }
 
@@ -198,7 +202,9 @@ impl Conns {
     }
 
     pub fn remove(&mut self, token: Token) -> Option<Conn> {
-        self.slab.remove(token)
+        let conn = self.slab.remove(token)?;
+        self.streams -= usize::from(conn.is_stream());
+        Some(conn)
     }
 
     /// Has the poller watch a connection from now on. An edge that came before is reported by the first wait. Whether it is new.

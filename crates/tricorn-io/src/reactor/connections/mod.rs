@@ -112,8 +112,6 @@ pub(super) struct Connections {
     frames: Frames,
     /// With sessions that stay with their workers.
     affinity: Option<Arc<Affinity>>,
-    /// Entries of the table that are no connections.
-    streams: usize,
 }
 
 impl Connections {
@@ -142,7 +140,6 @@ impl Connections {
             updates: Updates::default(),
             frames: Frames::default(),
             affinity: None,
-            streams: 0,
             config,
         }
     }
@@ -177,13 +174,13 @@ impl Connections {
         let peer = conn.origin.peer;
         let Some(request) = conn.serial.request_mut(id) else { return Whose::Nobodys };
         let whose = affinity.whose(&request.head, request.head_bytes(), peer);
-        request.is_bound = whose == Whose::Ours;
+        request.travel.is_bound = whose == Whose::Ours;
         whose
     }
 
     #[inline]
     pub fn len(&self) -> usize {
-        self.conns.len() - self.streams
+        self.conns.len()
     }
 
     /// The worker is leaving.

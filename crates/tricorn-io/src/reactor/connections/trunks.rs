@@ -194,7 +194,6 @@ impl Connections {
         }
         conn.serial.begin_reading(|| request);
         let entry = self.conns.insert(conn);
-        self.streams += 1;
         trunk.open(id, entry);
         self.board.add(Word::Http2Streams, 1);
         let request_id = self.conns.get(entry).map(|conn| conn.serial.current(entry));
