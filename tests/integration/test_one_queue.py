@@ -19,6 +19,7 @@ from tests.apps.counted import MEET
 from tests.harness import EVENT_LOOPS, KINDS, Site, Wire, at_once, configured, each, proc, until
 from tests.harness.group import Group
 from tests.harness.marked import Marked, calls, ran
+from tests.harness.spread import by_worker
 from tests.harness.wire import Reply, chunked, request
 
 pytestmark = pytest.mark.beyond_reference("there a request waits for the worker that has its connection")
@@ -85,18 +86,6 @@ def hold_the_gil(wire: Wire, tmp_path: Path) -> Callable[[], None]:
             fifo.unlink()
 
     return release
-
-
-def by_worker(server: Site, stack: ExitStack, count: int, each: int = 0) -> dict[int, list[Wire]]:
-    """So many connections that have been answered, by the worker that has them; every worker has `each` at least."""
-    found: dict[int, list[Wire]] = {pid: [] for pid in server.worker_pids()}
-    while sum(map(len, found.values())) < count or min(map(len, found.values())) < each:
-        wires = [stack.enter_context(server.connect()) for _ in range(len(found))]
-        for wire in wires:  # at once, so that not all go to the same worker
-            wire.send(request("GET", "/?s=0.01"))
-        for wire in wires:
-            found[int(wire.reply().json()["pid"])].append(wire)
-    return found
 
 
 @KINDS
