@@ -34,8 +34,7 @@ def site(worker_class: str, more: str = NAMED, workers: int = 2) -> Site:
 class Session:
     """One that a worker has begun."""
 
-    def __init__(self, wire: Wire) -> None:
-        reply = wire.get("/new")
+    def __init__(self, reply: Reply) -> None:
         self.pid: int = reply.json()["pid"]
         self.name = reply.get("X-Session") or ""
 
@@ -60,14 +59,16 @@ class Session:
 Connect = Callable[[Site], Wire]
 
 
-def one_each(server: Site, stack: ExitStack, connect: Callable[[], Wire] | None = None) -> list[Session]:
-    """A session in each worker. Where requests are lent, the worker that has the connection need not be the one."""
-    wires = by_worker(server, stack, each=1, connect=connect)
+def one_each(server: Site, connect: Callable[[], Wire] | None = None) -> list[Session]:
+    """A session in each worker."""
     found: dict[int, Session] = {}
-    while len(found) < len(wires):
-        for wire, *_ in wires.values():
-            session = Session(wire)
-            found.setdefault(session.pid, session)
+    while len(found) < len(server.worker_pids()):
+        with ExitStack() as stack:
+            wires = [stack.enter_context((connect or server.connect)()) for _ in server.worker_pids()]
+            for wire in wires:  # at once, so that not all go to the same worker
+                wire.send(request("GET", "/new?s=0.01"))
+            sessions = [Session(wire.reply()) for wire in wires]
+        found |= {session.pid: session for session in sessions}
     return list(found.values())
 
 
@@ -101,7 +102,7 @@ def test_each_request_of_a_session_is_served_where_it_is(worker_class: str, tran
     more, connect = transport
     with site(worker_class, more) as server, ExitStack() as stack:
         server.log.wait(LINE)
-        sessions = one_each(server, stack, lambda: connect(server))
+        sessions = one_each(server, lambda: connect(server))
         wires = by_worker(server, stack, connect=lambda: connect(server), each=2)
         for wire in (wire for some in wires.values() for wire in some):
             for session in sessions:
@@ -118,7 +119,7 @@ def test_without_the_setting_it_is_as_elsewhere(worker_class: str) -> None:
     with site(worker_class, "affinity = 'off'\n") as server, ExitStack() as stack:
         wires = by_worker(server, stack, each=1)
         (one, first), (_, second) = ((pid, some[0]) for pid, some in wires.items())
-        session = Session(first)
+        session = Session(first.get("/new"))
         session.is_over(second if session.pid == one else first)
         assert told(server) == []
 
@@ -132,9 +133,8 @@ def test_a_request_waits_for_the_worker_of_its_session_and_no_other_does(
     most = 1 if worker_class == "sync" else 2
     with site(worker_class, more) as server, ExitStack() as stack:
         stack.callback(gate.touch)
-        wires = by_worker(server, stack, connect=lambda: connect(server), each=1)
-        session = Session(next(iter(wires.values()))[0])
-        other = next(some[0] for pid, some in wires.items() if pid != session.pid)
+        session, _ = one_each(server, lambda: connect(server))
+        other = stack.enter_context(connect(server))
         holding = [stack.enter_context(connect(server)) for _ in range(most)]
         for wire in holding:
             session.send(wire, f"/?gate={gate}")
@@ -153,8 +153,8 @@ def test_sessions_of_a_killed_worker_are_over_and_others_go_on(
     worker_class: str, transport: tuple[str, Connect]
 ) -> None:
     more, connect = transport
-    with site(worker_class, more) as server, ExitStack() as stack:
-        lost, kept = one_each(server, stack, lambda: connect(server))
+    with site(worker_class, more) as server:
+        lost, kept = one_each(server, lambda: connect(server))
         os.kill(lost.pid, signal.SIGKILL)
         until(lambda: lost.pid not in server.worker_pids() and len(server.worker_pids()) == 2, "it has a successor")
         for _ in range(4):
@@ -169,7 +169,7 @@ def test_a_worker_that_leaves_has_its_sessions_to_the_end_and_no_new_ones(worker
     gate = tmp_path / "gate"
     with site(worker_class, NAMED + "graceful_timeout = 60\n") as server, ExitStack() as stack:
         stack.callback(gate.touch)
-        sessions = one_each(server, stack)
+        sessions = one_each(server)
         before = {session.pid for session in sessions}
         held = stack.enter_context(server.connect())
         sessions[0].send(held, f"/?gate={gate}")
@@ -181,7 +181,7 @@ def test_a_worker_that_leaves_has_its_sessions_to_the_end_and_no_new_ones(worker
             with server.connect() as wire:
                 sessions[0].is_served(wire)
             with server.connect() as wire:
-                assert Session(wire).pid not in before
+                assert Session(wire.get("/new")).pid not in before
         gate.touch()
         assert held.reply().status == 200
         until(lambda: not set(server.worker_pids()) & before, "it has left")
@@ -192,8 +192,8 @@ def test_a_worker_that_leaves_has_its_sessions_to_the_end_and_no_new_ones(worker
 
 @pytest.mark.parametrize("worker_class", ["gthread", "asgi"])
 def test_sessions_of_workers_that_stay_live_through_every_number_of_workers(worker_class: str) -> None:
-    with site(worker_class, workers=4) as server, ExitStack() as stack:
-        sessions = one_each(server, stack)
+    with site(worker_class, workers=4) as server:
+        sessions = one_each(server)
         for sign, count in ((signal.SIGTTOU, 3), (signal.SIGTTOU, 2), *((signal.SIGTTIN, n) for n in (3, 4, 5, 6))):
             server.signal(sign)
             until(partial(has_workers, server, count), f"{count} workers")
@@ -214,7 +214,7 @@ def test_a_client_that_names_its_session_itself_stays_with_the_worker_that_it_me
 def test_the_metrics_count_sessions() -> None:
     with site("sync", NAMED + "admin_bind = '127.0.0.1:0'\n") as server, ExitStack() as stack:
         wires = by_worker(server, stack, each=1)
-        session = Session(next(iter(wires.values()))[0])
+        session = Session(next(iter(wires.values()))[0].get("/new"))
         other = next(some[0] for pid, some in wires.items() if pid != session.pid)
         session.is_served(other)
         session.is_served(other)
