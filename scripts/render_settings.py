@@ -21,7 +21,7 @@ from tricorn.config.borrowed_environment import APPLICATION, NAMES
 from tricorn.config.collectors import StatsdHost, SyslogAddress
 from tricorn.config.doors import Doors
 from tricorn.config.header_fields import HeaderFields, ServerName
-from tricorn.config.kinds import CertificateFiles, CertReqs, HttpProtocols, OffloadTargets, ProxyHeaders
+from tricorn.config.kinds import Affinity, CertificateFiles, CertReqs, HttpProtocols, OffloadTargets, ProxyHeaders
 from tricorn.config.lookups import (
     ClassName,
     Dictionary,
@@ -163,6 +163,8 @@ FORMS = {
     ServerName: "string, `true` or `false`",
     OffloadTargets: "names such as `package.module:Class.method`, comma-separated; in a file also a list",
     TextList: "strings, comma-separated; in a file also a list",
+    Affinity: "`auto`, `off`, or some of `mcp`, `socketio`, `header:NAME`, `cookie:NAME`, `query:NAME` and `peer`, "
+    "comma-separated; in a file also a list",
     HttpProtocols: "`h1`, `h2`, or both, comma-separated; in a file also a list",
     ProxyHeaders: "names, comma-separated; in a file also a list",
 }

@@ -30,6 +30,7 @@ __all__ = [
     "RoutePages",
     "RunningRequest",
     "Scoreboard",
+    "Sessions",
     "SignalHandler",
     "Snapshot",
     "Transport",
@@ -55,9 +56,11 @@ __all__ = [
     "scoreboard_bytes",
     "scoreboard_words",
     "self_signed",
+    "session_sizes",
     "suite_names",
     "tls_page_bytes",
     "trim_heap",
+    "unavailable",
     "upload_dir_in_memory",
 ]
 

@@ -261,9 +261,9 @@ REACTOR = (
     Fault(
         "http2_streams_are_connections",
         "streams of HTTP/2 do not count as connections",
-        f"{REACT}/connections/mod.rs",
-        "self.conns.len() - self.streams",
-        "self.conns.len()",
+        f"{REACT}/connections/conn.rs",
+        "self.slab.len() - self.streams",
+        "self.slab.len()",
         (f"{SUITE} http2",),
     ),
     Fault(

@@ -23,6 +23,6 @@ def follow(worker: Contract, core: Core) -> None:
     if not names:
         return
     core.follow_sessions(names)
-    line = f"Requests of one session go to one worker ({', '.join(names)}; affinity)."
-    if worker.spec.once.claim(line):
-        worker.log.info("%s", line)
+    listed = ", ".join(names)
+    if worker.spec.once.claim(f"affinity {listed}"):
+        worker.log.info("Requests of one session go to one worker (%s; affinity).", listed)
