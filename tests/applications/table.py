@@ -21,6 +21,8 @@ class Application(NamedTuple):
     folder: str = ""
     has_program: bool = False
     """Its folder has a `program.py`, which starts uvicorn by itself."""
+    keeps_sessions: bool = False
+    """In the memory of one process: several workers serve it by `affinity`."""
     variables: dict[str, str] = {}  # noqa: RUF012  (never changed)
 
 
@@ -28,7 +30,7 @@ APPLICATIONS = {
     "channels": Application(),
     "chainlit": Application(),
     "datasette": Application(),
-    "fastmcp": Application(has_program=True),
+    "fastmcp": Application(has_program=True, keeps_sessions=True),
     "gradio": Application(has_program=True, variables={"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1"}),
     "litellm": Application(
         app="litellm.proxy.proxy_server:app",
@@ -36,9 +38,9 @@ APPLICATIONS = {
         # What the command hands over by its flag; and without the network there is no list of prices to fetch.
         variables={"CONFIG_FILE_PATH": "config.yaml", "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
     ),
-    "mcp": Application(),
-    "mcp1": Application(folder="mcp"),
-    "nicegui": Application(has_program=True),
+    "mcp": Application(keeps_sessions=True),
+    "mcp1": Application(folder="mcp", keeps_sessions=True),
+    "nicegui": Application(has_program=True, keeps_sessions=True),
     "sse": Application(),
     # `streamlit run` starts uvicorn, too, with this application around the script.
     "streamlit": Application(variables={"STREAMLIT_BROWSER_GATHER_USAGE_STATS": "false"}),

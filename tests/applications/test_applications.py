@@ -103,6 +103,16 @@ def test_it_answers_and_logs_as_under_the_documented_server(name: str, tmp_path:
 
 
 @pytest.mark.timeout(15 * PATIENCE)
+@pytest.mark.parametrize("name", [name for name, row in APPLICATIONS.items() if row.keeps_sessions])
+def test_several_workers_keep_its_sessions(name: str, tmp_path: Path) -> None:
+    row = APPLICATIONS[name]
+    there = run(name, row.reference, tmp_path / "reference")
+    visit = run(name, (*here(row, "asyncio"), "-w", "4"), tmp_path / "workers")
+    assert "Requests of one session go to one worker" in visit.log
+    assert visit.seen == there.seen, f"the log:\n{visit.log}"
+
+
+@pytest.mark.timeout(15 * PATIENCE)
 @pytest.mark.parametrize("name", [name for name, row in APPLICATIONS.items() if row.has_program])
 def test_its_own_program_under_exec(name: str, tmp_path: Path) -> None:
     there = run(name, PROGRAM, tmp_path / "reference")

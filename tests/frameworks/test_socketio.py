@@ -24,15 +24,19 @@ wsproto = pytest.importorskip("wsproto")
 events = pytest.importorskip("wsproto.events")
 
 
-@pytest.fixture(scope="module", params=MODES)
-def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    worker_class, mode = request.param, MODES[request.param]
+def serving(worker_class: str, workers: int = 1) -> Server:
     if worker_class != "gthread":
         needs(worker_class)
     options: dict[str, Any] = {"threads": 40} if worker_class == "gthread" else {}
-    env = {"ASYNC_MODE": mode}
-    with Server("socketio_app:application", chdir=APPS, worker_class=worker_class, env=env, **options) as server:
-        assert server.get("/mode").text == mode
+    env = {"ASYNC_MODE": MODES[worker_class]}
+    app = "socketio_app:application"
+    return Server(app, chdir=APPS, worker_class=worker_class, workers=workers, env=env, **options)
+
+
+@pytest.fixture(scope="module", params=MODES)
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    with serving(request.param) as server:
+        assert server.get("/mode").text == MODES[request.param]
         yield server
 
 
@@ -162,6 +166,23 @@ def test_a_session_that_polls_becomes_a_websocket(server: Server) -> None:
         with WebSocket(server, session.sid) as continued:
             continued.emit("echo", "a text")
             assert event(continued.hear()) == ["echoed", "a text"]
+
+
+@pytest.mark.parametrize("worker_class", MODES)
+def test_sessions_reach_the_worker_that_has_them(worker_class: str) -> None:
+    """The documentation of Flask-SocketIO asks for one worker. Each request has a connection of its own here."""
+    with serving(worker_class, workers=4) as server:
+        for _ in range(12):
+            with server.connect() as wire:
+                session = Polling(wire)
+            for text in "ab":
+                with server.connect() as session.wire:
+                    session.emit("echo", text)
+                with server.connect() as session.wire:
+                    assert event(session.hear()) == ["echoed", text]
+            with WebSocket(server, session.sid) as continued:
+                continued.emit("echo", "c")
+                assert event(continued.hear()) == ["echoed", "c"]
 
 
 def test_everybody_is_told(server: Server) -> None:

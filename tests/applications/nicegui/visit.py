@@ -25,6 +25,7 @@ class Tab:
         assert client, page
         self.browser = browser
         self.client_id = client[1]
+        self.cookies = "; ".join(f"{name}={value}" for name, value in browser.client.cookies.items())
         self.elements = json.loads(unescape(raw[1]))
         self.texts: dict[str, str] = {}
         self.downloads: list[str | bytes] = []
@@ -43,7 +44,10 @@ class Tab:
         }
         fields = "&".join(f"{name}={value}" for name, value in query.items())
         await self.socket.connect(
-            f"{self.browser.base}/?{fields}", transports=list(transports), socketio_path="/_nicegui_ws/socket.io"
+            f"{self.browser.base}/?{fields}",
+            {"Cookie": self.cookies},
+            transports=list(transports),
+            socketio_path="/_nicegui_ws/socket.io",
         )
 
     async def _update(self, message: dict[str, object]) -> None:

@@ -3,6 +3,7 @@ use super::body::Body;
 use super::counted::Counted;
 use super::times::Times;
 use crate::clock;
+use crate::peer::Peer;
 use std::sync::Arc;
 use tricorn_proto::message::{Field, Known, Method, Refusal, RequestHead, Scheme};
 use tricorn_proto::peer::proxy_protocol::Announced;
@@ -97,6 +98,15 @@ impl Request {
         }
         self.claims = Some(Box::new(claims));
         Ok(removed)
+    }
+
+    /// The address of its client, by what a trusted front end says of it. `peer`: who has connected.
+    pub(crate) fn client_address(&self, peer: Peer) -> Option<String> {
+        match (self.claims().and_then(|claims| claims.client.as_ref()), peer) {
+            (Some(client), _) => Some(client.name.clone()),
+            (None, Peer::Internet(address)) => Some(address.ip().to_string()),
+            (None, _) => None,
+        }
     }
 
     /// What a balancer has announced of the connection.

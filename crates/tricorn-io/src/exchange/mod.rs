@@ -30,7 +30,7 @@ pub mod turn;
 
 use crate::clock::{self, WallText};
 use crate::disk::DiskFile;
-use crate::one_queue::affinity::Affinity;
+use crate::one_queue::affinity::Learner;
 use crate::sys::files;
 use crate::sys::wake::Alarm;
 use crate::tls::Facts;
@@ -111,7 +111,7 @@ pub struct Exchange {
     /// The clock's texts at the time the request was taken.
     pub wall: WallText,
     /// With sessions that stay with their workers.
-    pub(crate) affinity: Option<Arc<Affinity>>,
+    pub(crate) learner: Option<Learner>,
     /// The app thread this exchange is with.
     pub(crate) slot: usize,
     /// Dropped last: then the reactor is told.
@@ -152,7 +152,7 @@ impl Exchange {
             timers: Timers::default(),
             timing,
             wall,
-            affinity: None,
+            learner: None,
             slot: 0,
         })
     }
@@ -248,13 +248,11 @@ impl Exchange {
         self.lane.send_piece(&mut request.out, piece, after, keep)
     }
 
-    /// The response may name the session that this worker has from now on: in its fields, or in its first piece.
+    /// The response may name the session that this worker has from now on.
     #[inline]
-    fn learn_session(&self, piece: &[u8]) {
-        if let Some(affinity) = &self.affinity
-            && (!self.request.reply.head_sent() || self.request.reply.body_sent() == 0)
-        {
-            affinity.learn(self.request.reply.fields(), piece);
+    fn learn_session(&mut self, piece: &[u8]) {
+        if let Some(learner) = &mut self.learner {
+            learner.look(self.request.reply.fields(), piece);
         }
     }
 

@@ -7,13 +7,13 @@
 //!                                       └─▶ another worker's: into that one's mailbox (`reactor/affinity.rs`)
 //! ```
 use crate::clock::{self, SECOND};
-use crate::peer::Peer;
 use crate::scoreboard::sessions::{Learned, SessionName, Sessions};
 use crate::scoreboard::{Scoreboard, Word};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::OnceLock;
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
 use tricorn_proto::message::{FieldList, RequestHead};
-use tricorn_proto::peer::session::Naming;
+use tricorn_proto::peer::session::{self, Naming};
 
 /// Whom a request belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,9 +66,9 @@ impl Affinity {
     }
 
     /// Whose session a request belongs to. One that its client names is the first worker's that asks.
-    /// `bytes`: what the head's spans point into.
-    pub fn whose(&self, head: &RequestHead, bytes: &[u8], peer: Peer) -> Whose {
-        let Some((naming, name)) = self.named(head, bytes, peer) else { return Whose::Nobodys };
+    /// `bytes`: what the head's spans point into; `address`: the client's.
+    pub fn whose(&self, head: &RequestHead, bytes: &[u8], address: impl Fn() -> Option<String>) -> Whose {
+        let Some((naming, name)) = self.named(head, bytes, address) else { return Whose::Nobodys };
         match self.sessions.find(name, minute()) {
             Some(mailbox) if mailbox == self.own => Whose::Ours,
             Some(mailbox) => Whose::Anothers(mailbox),
@@ -80,22 +80,25 @@ impl Affinity {
         }
     }
 
-    fn named(&self, head: &RequestHead, bytes: &[u8], peer: Peer) -> Option<(&Naming, SessionName)> {
+    fn named(
+        &self,
+        head: &RequestHead,
+        bytes: &[u8],
+        address: impl Fn() -> Option<String>,
+    ) -> Option<(&Naming, SessionName)> {
         self.namings().iter().find_map(|naming| {
-            let name = match (naming, peer) {
-                (Naming::Peer, Peer::Internet(address)) => address.ip().to_string().into_bytes(),
-                _ => naming.of_request(head, bytes)?.to_vec(),
+            let name = match naming {
+                Naming::Peer => self.sessions.name(naming.kind(), address()?.as_bytes()),
+                _ => self.sessions.name(naming.kind(), naming.of_request(head, bytes)?),
             };
-            Some((naming, self.sessions.name(naming.kind(), &name)))
+            Some((naming, name))
         })
     }
 
-    /// A response with these fields is about to be sent: this worker has the session that it names. `content`: its first bytes, as far as they
-    /// are known.
-    pub fn learn(&self, fields: &FieldList, content: &[u8]) {
+    /// A response is about to be sent: this worker has the sessions that `told` finds in it.
+    fn learn<'t>(&self, told: impl Fn(&Naming) -> Option<&'t [u8]>) {
         for naming in self.namings() {
-            let told = naming.of_response(fields).or_else(|| naming.of_content(content));
-            if let Some(name) = told {
+            if let Some(name) = told(naming) {
                 self.remember(self.sessions.name(naming.kind(), name));
             }
         }
@@ -110,6 +113,41 @@ impl Affinity {
                 self.board.add(Word::SessionsForgotten, 1);
             }
         }
+    }
+}
+
+/// Finds the names of sessions in a response while it is sent.
+#[derive(Debug)]
+pub struct Learner {
+    affinity: Arc<Affinity>,
+    /// The content's first bytes.
+    beginning: Vec<u8>,
+    is_gzip: bool,
+    knows_fields: bool,
+}
+
+impl Learner {
+    pub fn new(affinity: Arc<Affinity>) -> Learner {
+        Learner { affinity, beginning: Vec::new(), is_gzip: false, knows_fields: false }
+    }
+
+    /// A piece of the content is about to be sent.
+    pub fn look(&mut self, fields: &FieldList, piece: &[u8]) {
+        if !self.knows_fields {
+            self.knows_fields = true;
+            self.is_gzip = fields.iter().any(|(name, value)| {
+                name.eq_ignore_ascii_case(b"content-encoding") && value.eq_ignore_ascii_case(b"gzip")
+            });
+            self.affinity.learn(|naming| naming.of_response(fields));
+        }
+        let room = session::LOOK.saturating_sub(self.beginning.len());
+        if room == 0 || piece.is_empty() || !self.affinity.namings().iter().any(Naming::is_in_content) {
+            return;
+        }
+        self.beginning.extend_from_slice(&piece[..piece.len().min(room)]);
+        let plain =
+            if self.is_gzip { Cow::Owned(session::gunzip(&self.beginning)) } else { Cow::Borrowed(&*self.beginning) };
+        self.affinity.learn(|naming| naming.of_content(&plain));
     }
 }
 

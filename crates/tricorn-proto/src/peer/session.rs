@@ -10,6 +10,7 @@
 //! | `peer` | the client's address | the first request |
 use crate::message::grammar::is_token;
 use crate::message::{FieldList, RequestHead};
+use flate2::{Decompress, FlushDecompress};
 use memchr::memmem;
 
 /// Longer names are no session's.
@@ -93,6 +94,11 @@ impl Naming {
         named.find(|name| is_name(name))
     }
 
+    /// Whether a response's content may tell it.
+    pub fn is_in_content(&self) -> bool {
+        matches!(self, Naming::Mcp | Naming::SocketIo)
+    }
+
     /// What the first bytes of a response's content call it.
     pub fn of_content<'c>(&self, content: &'c [u8]) -> Option<&'c [u8]> {
         let start = &content[..content.len().min(LOOK)];
@@ -109,6 +115,14 @@ impl Naming {
     }
 }
 
+/// The first bytes of what a coded content's first bytes stand for (RFC 9110 section 8.4.1.3).
+pub fn gunzip(beginning: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(LOOK);
+    // What is no gzip, or only a part of it, gives what it gives.
+    let _ = Decompress::new_gzip(WINDOW_BITS).decompress_vec(beginning, &mut plain, FlushDecompress::Sync);
+    plain
+}
+
 fn is_name(name: &[u8]) -> bool {
     !name.is_empty() && name.len() <= LONGEST
 }
@@ -123,20 +137,26 @@ fn parameter<'b>(query: &'b [u8], name: &[u8]) -> Option<&'b [u8]> {
     query.split(|byte| *byte == b'&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix(b"="))
 }
 
+/// The value of a cookie, without quotation marks that a client may put around it (RFC 6265 section 4.1.1).
 fn cookie<'b>(cookies: &'b [u8], name: &[u8]) -> Option<&'b [u8]> {
-    let pairs = cookies.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
-    pairs.filter_map(|pair| pair.strip_prefix(name)?.strip_prefix(b"=")).next()
+    let mut pairs = cookies.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
+    let value = pairs.find_map(|pair| pair.strip_prefix(name)?.strip_prefix(b"="))?;
+    let bare = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
+    Some(bare.unwrap_or(value))
 }
 
 const MCP: &[u8] = b"mcp-session-id";
 const ENDPOINT: &[u8] = b"event: endpoint";
 /// Bytes of a response's content that are looked at.
-const LOOK: usize = 512;
+pub const LOOK: usize = 512;
+/// The largest window of gzip.
+const WINDOW_BITS: u8 = 15;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::http1::{HeadPolicy, Receiver};
+    use flate2::{Compress, Compression, FlushCompress};
 
     fn named(naming: &str, request: &str) -> Option<String> {
         let naming = Naming::parse(naming).expect("a naming");
@@ -156,6 +176,8 @@ mod tests {
             ("socketio", "GET /play?sid=12 HTTP/1.1\nHost: h\n\n", None),
             ("header:x-user", "GET / HTTP/1.1\nHost: h\nX-User: ada\n\n", Some("ada")),
             ("cookie:sid", "GET / HTTP/1.1\nHost: h\nCookie: other=1; sid=a=b; sid=c\n\n", Some("a=b")),
+            ("cookie:sid", "GET / HTTP/1.1\nHost: h\nCookie: sid=\"a==\"\n\n", Some("a==")),
+            ("cookie:sid", "GET / HTTP/1.1\nHost: h\nCookie: sid=\"\n\n", Some("\"")),
             ("cookie:sid", "GET / HTTP/1.1\nHost: h\nCookie: xsid=1; sidx=2\n\n", None),
             ("query:room", "GET /?a&room=7&room=8 HTTP/1.1\nHost: h\n\n", Some("7")),
             ("query:room", "GET /?room= HTTP/1.1\nHost: h\n\n", None),
@@ -199,6 +221,20 @@ mod tests {
             let naming = Naming::parse(naming).expect("a naming");
             assert_eq!(naming.of_content(content.as_bytes()), name.map(str::as_bytes), "{content}");
         }
+    }
+
+    #[test]
+    fn a_coded_content_is_read_as_far_as_it_is_there() {
+        let mut coded = vec![0; 1024];
+        let mut deflate = Compress::new_gzip(Compression::default(), WINDOW_BITS);
+        let text = [b"0{\"sid\":\"lv_X-1\",".as_slice(), &[b'x'; 4096]].concat();
+        deflate.compress(&text, &mut coded, FlushCompress::Finish).expect("it fits");
+        coded.truncate(deflate.total_out() as usize);
+        let found = |count| Naming::SocketIo.of_content(&gunzip(&coded[..count])).map(<[u8]>::to_vec);
+        assert_eq!(found(coded.len()), Some(b"lv_X-1".to_vec()));
+        assert_eq!((found(0), found(10)), (None, None), "the header alone");
+        assert_eq!(gunzip(&coded).len(), LOOK, "what it stands for may be long");
+        assert!(gunzip(b"no gzip at all, but long enough to be some").is_empty());
     }
 
     #[test]

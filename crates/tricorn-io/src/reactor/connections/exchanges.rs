@@ -10,6 +10,7 @@ use crate::exchange::link::Link;
 use crate::exchange::lost;
 use crate::exchange::output::Concluded;
 use crate::exchange::{AppEnd, Client, Exchange, Returned, Timing};
+use crate::one_queue::affinity::Learner;
 use crate::peer::Peer;
 use crate::reactor::outgoing::{Outgoing, Then};
 use crate::scoreboard::{self, Word};
@@ -30,7 +31,7 @@ impl Connections {
         let client = Client { peer, listener, trusted, attachment };
         let lane = Lane::new(id, output, self.config.response_buffer_size);
         let mut exchange = Exchange::new(lane, request, receiver, client, self.wall.clone());
-        exchange.affinity = self.affinity().cloned();
+        exchange.learner = self.affinity().cloned().map(Learner::new);
         if is_last {
             exchange.request.reply.close();
         }

@@ -108,7 +108,11 @@ impl Connections {
 #[inline]
 pub(super) fn is_of_another(affinity: Option<&Affinity>, request: &Request, peer: Peer) -> bool {
     affinity.is_some_and(|affinity| {
-        affinity.is_in_use() && matches!(affinity.whose(&request.head, request.head_bytes(), peer), Whose::Anothers(_))
+        affinity.is_in_use()
+            && matches!(
+                affinity.whose(&request.head, request.head_bytes(), || request.client_address(peer)),
+                Whose::Anothers(_)
+            )
     })
 }
 

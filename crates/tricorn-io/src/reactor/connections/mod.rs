@@ -173,7 +173,7 @@ impl Connections {
         let Some(conn) = self.conns.get_mut(id.connection()) else { return Whose::Nobodys };
         let peer = conn.origin.peer;
         let Some(request) = conn.serial.request_mut(id) else { return Whose::Nobodys };
-        let whose = affinity.whose(&request.head, request.head_bytes(), peer);
+        let whose = affinity.whose(&request.head, request.head_bytes(), || request.client_address(peer));
         request.travel.is_bound = whose == Whose::Ours;
         whose
     }
