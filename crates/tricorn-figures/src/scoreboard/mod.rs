@@ -26,6 +26,7 @@ mod orders;
 pub mod outside;
 mod reader;
 pub mod routes;
+mod session_places;
 pub mod sessions;
 mod share;
 mod states;
@@ -37,6 +38,11 @@ pub use cancel::{CancelOrder, Cancelled};
 pub use share::Share;
 pub use states::{DRAIN, NOT_READY, REPLACED, State, YIELD};
 pub use words::{COUNTERS, GAUGES, Role, Row, WORDS, Word, samples_of};
+
+/// In one place, since tests put others there.
+mod atomics {
+    pub use std::sync::atomic::{AtomicU64, Ordering};
+}
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};

@@ -8,11 +8,14 @@
 //! An entry is a hint. It is followed only while the mailbox has the same owner, so that nothing has to be taken out when a worker ends. In
 //! a full bucket the entry that was used least recently gives way. Names are secrets of clients, and only their keyed hashes are here
 //! (SipHash-1-3): nobody can choose names that meet in one bucket.
+use super::atomics::AtomicU64;
+use super::atomics::Ordering::{Acquire, Relaxed, Release};
+use super::session_places::{self as places, Entry, Place};
 use siphasher::sip::SipHasher13;
 use std::hash::Hasher;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use tricorn_sys::fds;
+
+pub use super::session_places::Learned;
 
 /// Mailboxes there may be.
 pub const MAILBOXES: usize = 64;
@@ -29,36 +32,9 @@ pub const SESSION_BYTES: usize = WORDS * 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionName(u64);
 
-/// What learning a session has done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Learned {
-    New,
-    Known,
-    /// Another one was forgotten for it.
-    InPlace,
-}
-
 #[derive(Debug, Clone, Copy)]
 pub struct Sessions {
     words: &'static [AtomicU64],
-}
-
-/// Who has a session, as one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Entry {
-    minute: u16,
-    mailbox: u16,
-    pid: u32,
-}
-
-impl Entry {
-    fn of(word: u64) -> Entry {
-        Entry { minute: (word >> 48) as u16, mailbox: (word >> 32) as u16, pid: word as u32 }
-    }
-
-    fn word(self) -> u64 {
-        u64::from(self.minute) << 48 | u64::from(self.mailbox) << 32 | u64::from(self.pid)
-    }
 }
 
 impl Sessions {
@@ -104,29 +80,14 @@ impl Sessions {
         SessionName(hasher.finish().max(1))
     }
 
-    fn bucket(&self, name: SessionName) -> &[AtomicU64] {
+    fn bucket(&self, name: SessionName) -> &[Place] {
         let first = PLACES + (name.0 % BUCKETS as u64) as usize * 2 * BUCKET;
-        &self.words[first..first + 2 * BUCKET]
+        self.words[first..first + 2 * BUCKET].as_chunks().0
     }
 
     /// The mailbox of the worker that has this session; `None`: no worker is known to have it. It is used now.
     pub fn find(&self, name: SessionName, minute: u16) -> Option<u16> {
-        for [hash, entry] in self.bucket(name).as_chunks().0 {
-            if hash.load(Acquire) != name.0 {
-                continue;
-            }
-            let word = entry.load(Acquire);
-            let found = Entry::of(word);
-            if !self.is_valid(found) {
-                return None;
-            }
-            if found.minute != minute {
-                let used = Entry { minute, ..found }.word();
-                let _ = entry.compare_exchange(word, used, AcqRel, Relaxed);
-            }
-            return Some(found.mailbox);
-        }
-        None
+        places::find(self.bucket(name), name.0, minute, |entry| self.is_valid(entry)).map(|entry| entry.mailbox)
     }
 
     fn is_valid(&self, entry: Entry) -> bool {
@@ -135,34 +96,14 @@ impl Sessions {
 
     /// The worker with this mailbox and pid has the session.
     pub fn learn(&self, name: SessionName, mailbox: u16, pid: u32, minute: u16) -> Learned {
-        let new = Entry { minute, mailbox, pid }.word();
-        let places = self.bucket(name).as_chunks::<2>().0;
-        if let Some([_, entry]) = places.iter().find(|[hash, _]| hash.load(Acquire) == name.0) {
-            entry.store(new, Release);
-            return Learned::Known;
-        }
-        // Others write, too: who finds a place taken looks for the next.
-        for _ in 0..BUCKET {
-            let age = |entry: &AtomicU64| {
-                let entry = Entry::of(entry.load(Acquire));
-                if self.is_valid(entry) { minute.wrapping_sub(entry.minute).into() } else { u32::MAX }
-            };
-            let Some([hash, entry]) = places.iter().max_by_key(|[_, entry]| age(entry)) else { break };
-            let (before, was_valid) = (hash.load(Acquire), age(entry) != u32::MAX);
-            // Between the two steps the place has a name and no worker, which is no entry.
-            entry.store(0, Release);
-            if hash.compare_exchange(before, name.0, AcqRel, Relaxed).is_ok() {
-                entry.store(new, Release);
-                return if was_valid { Learned::InPlace } else { Learned::New };
-            }
-        }
-        Learned::InPlace
+        places::learn(self.bucket(name), name.0, Entry { minute, mailbox, pid }, |entry| self.is_valid(entry))
     }
 
     /// Mailbox, pid of its owner and the number of its sessions, of each that has an owner.
     pub fn counts(&self) -> Vec<(u16, u32, usize)> {
         let mut counts = vec![0; MAILBOXES];
-        for [_, entry] in self.words[PLACES..].as_chunks().0 {
+        let places: &[Place] = self.words[PLACES..].as_chunks().0;
+        for [_, entry] in places {
             let entry = Entry::of(entry.load(Relaxed));
             if self.is_valid(entry)
                 && let Some(count) = counts.get_mut(usize::from(entry.mailbox))

@@ -70,14 +70,18 @@ impl Affinity {
     pub fn whose(&self, head: &RequestHead, bytes: &[u8], address: impl Fn() -> Option<String>) -> Whose {
         let Some((naming, name)) = self.named(head, bytes, address) else { return Whose::Nobodys };
         match self.sessions.find(name, minute()) {
-            Some(mailbox) if mailbox == self.own => Whose::Ours,
-            Some(mailbox) => Whose::Anothers(mailbox),
+            Some(mailbox) => self.at(mailbox),
+            // Of two workers that ask at once, one has it: whose entry is found.
             None if naming.is_the_clients() => {
                 self.remember(name);
-                Whose::Ours
+                self.sessions.find(name, minute()).map_or(Whose::Nobodys, |mailbox| self.at(mailbox))
             }
             None => Whose::Nobodys,
         }
+    }
+
+    fn at(&self, mailbox: u16) -> Whose {
+        if mailbox == self.own { Whose::Ours } else { Whose::Anothers(mailbox) }
     }
 
     fn named(
@@ -106,7 +110,7 @@ impl Affinity {
 
     fn remember(&self, name: SessionName) {
         match self.sessions.learn(name, self.own, self.pid, minute()) {
-            Learned::Known => {}
+            Learned::Known | Learned::Not => {}
             Learned::New => self.board.add(Word::SessionsLearned, 1),
             Learned::InPlace => {
                 self.board.add(Word::SessionsLearned, 1);
