@@ -97,7 +97,7 @@ impl Connection {
             self.streams.remember(id, Past::ResetByServer);
             return self.discard(block).map(|()| Step::Control);
         }
-        let is_full = self.streams.len() >= self.settings.max_concurrent_streams as usize;
+        let is_full = self.streams.is_full(self.settings.max_concurrent_streams as usize);
         let read = if is_full || opening.depends_on_itself {
             self.discard(block)?;
             let violation = if is_full { Violation::TooManyStreams } else { Violation::SelfDependency };

@@ -10,8 +10,8 @@
 //!   Open, HalfClosed… ──RST_STREAM of ours──────> ResetByServer
 //! ```
 //!
-//! A reset stream is kept until its request's call is over: it takes no more bytes, but counts as one of the
-//! concurrent streams. That, and not a rate, is what ends a rapid reset (CVE-2023-44487).
+//! A stream is kept until its request's call is over. One that was reset takes no more bytes, but counts as one of the
+//! concurrent streams: that, and not a rate, is what ends a rapid reset (CVE-2023-44487). One that is closed counts no longer.
 use super::violation::Violation;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

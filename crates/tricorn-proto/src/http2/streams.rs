@@ -149,6 +149,17 @@ impl Streams {
         self.live.len()
     }
 
+    /// Whether the peer has as many streams as it may have at a time.
+    ///
+    /// RFC 9113 section 5.1.2: those count that are open or half-closed. A stream that is complete on both sides is closed for the peer,
+    /// which may begin another one before we learn that the call is over. As many calls again may run on behind their
+    /// responses. Calls of streams that were reset count (CVE-2023-44487).
+    pub fn is_full(&self, most: usize) -> bool {
+        let is_current = |stream: &&Stream| stream.state != State::Closed;
+        self.live.len() >= most
+            && (self.live.len() >= most.saturating_mul(2) || self.live.iter().filter(is_current).count() >= most)
+    }
+
     /// Those that could send a frame of DATA now.
     pub fn candidates(&self) -> impl Iterator<Item = Candidate> {
         let ready =

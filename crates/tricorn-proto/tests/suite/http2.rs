@@ -109,6 +109,27 @@ fn trailers_have_the_limit_of_fields() {
     }
 }
 
+/// Section 5.1.2: streams count that are open or half-closed. A client that has read a response begins its next request, whether
+/// the call is over or not.
+#[test]
+fn a_stream_that_is_complete_is_no_concurrent_one() {
+    let mut server = Server::with(Settings { max_concurrent_streams: 2, ..Settings::default() });
+    let asks = |server: &mut Server, stream: u32| match server.receive(&get(stream)).as_slice() {
+        [Event::Request { .. }] => true,
+        [Event::Violated { violation: Violation::TooManyStreams, .. }] => false,
+        other => panic!("{other:?}"),
+    };
+    assert!(asks(&mut server, 1) && asks(&mut server, 3) && !asks(&mut server, 5));
+    server.answer(1, b"done");
+    assert!(asks(&mut server, 7) && !asks(&mut server, 9));
+    server.answer(3, b"done");
+    assert!(asks(&mut server, 11));
+    server.answer(7, b"done");
+    assert!(!asks(&mut server, 13), "four calls run on");
+    server.connection.release(3);
+    assert!(asks(&mut server, 15) && !asks(&mut server, 17));
+}
+
 #[test]
 fn a_response_has_interim_heads_a_head_content_and_trailers() {
     let mut server = Server::new();
