@@ -17,6 +17,7 @@ import pytest
 from tests.harness import Server, Wire, each, proc, until
 from tests.harness.classes import WSGI
 from tests.harness.core import Serving, serving
+from tests.harness.http2 import CANCEL, Http2Wire
 from tests.harness.wire import request
 
 SIZE = 64 * 1024
@@ -74,6 +75,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     options: dict[str, Any] = {} if request.param == "sync" else {"threads": 1}
     if request.param not in ("sync", "gthread"):
         options = {"response_buffering": "on"}
+    options |= {"http_protocols": "h2,h1", "http2_cleartext": "prior-knowledge"}
     server = Server(worker_class=request.param, write_timeout=NEVER, keep_alive=NEVER, **options)
     server._env["TRICORN_TMP_UPLOAD_DIR"] = str(server.directory)
     with server:
@@ -143,6 +145,25 @@ def test_a_client_that_leaves_takes_its_file_along(server: Server, leave: str) -
             wire.close()
     until(lambda: not files(server), "the file is gone")
     until(lambda: proc.descriptors(server.worker_pid()) < before, "the descriptors are given back")
+
+
+@pytest.mark.parametrize("leave", ["close", "reset", "cancel"])
+def test_an_application_is_told_that_a_client_behind_on_disk_has_left(server: Server, leave: str) -> None:
+    """Its next pieces find no socket, since the file comes first: what the file's job finds is told."""
+    path = target(f"left-{leave}", "drip")
+    with server.connect(receive_buffer=ROOM) as wire:
+        if leave == "cancel":
+            http2 = Http2Wire(wire)
+            stream = http2.begin("GET", path)
+            until(lambda: files(server), "it is on disk")
+            http2.client.reset_stream(stream, CANCEL)
+            http2.flush()
+        else:
+            wire.send(request("GET", path))
+            until(lambda: files(server), "it is on disk")
+            wire.reset() if leave == "reset" else wire.close()
+        until(lambda: seen(server, f"left-{leave}")["closed"], "the application is told")
+    until(lambda: not files(server), "the file is gone")
 
 
 def test_head_is_answered_without_a_body(server: Server) -> None:

@@ -1,9 +1,11 @@
 """A long response, and what became of it: `/report?tag=T&count=…&size=…&how=…` answers, `/report?seen=T` tells how many
-pieces of T were produced, and how often its iterable was closed."""
+pieces of T were produced, and how often its iterable was closed. With `drip` a byte follows each hundredth of a second,
+without end."""
 
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -22,8 +24,8 @@ def piece(number: int, size: int) -> bytes:
 class Pieces:
     """What the application returns, and the file that `wsgi.file_wrapper` reads."""
 
-    def __init__(self, tag: str, count: int, size: int) -> None:
-        self._tag, self._count, self._size = tag, count, size
+    def __init__(self, tag: str, count: int, size: int, *, drips: bool) -> None:
+        self._tag, self._count, self._size, self._drips = tag, count, size, drips
         self._number = 0
 
     def __iter__(self) -> Pieces:
@@ -31,7 +33,10 @@ class Pieces:
 
     def __next__(self) -> bytes:
         if self._number == self._count:
-            raise StopIteration
+            if not self._drips:
+                raise StopIteration
+            time.sleep(0.01)
+            return b"."
         made = piece(self._number, self._size)
         self._number += 1
         produced[self._tag] += 1
@@ -55,7 +60,7 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
     if "length" in given:
         fields.append(("Content-Length", str(count * size)))
     write = start_response("200 OK", fields)
-    pieces = Pieces(tag, count, size)
+    pieces = Pieces(tag, count, size, drips="drip" in given)
     if how == "file":
         wrapped: Iterable[bytes] = environ["wsgi.file_wrapper"](pieces, size)
         return wrapped

@@ -241,6 +241,7 @@ impl Job for SendFile {
             let Sending { rest, .. } = &mut *self.shared.sending();
             if let Some(rest) = rest {
                 let is_full = returned.flush == Some(Flush::Blocked);
+                rest.is_broken |= matches!(returned.flush, Some(Flush::Gone | Flush::Truncated));
                 let before = std::mem::replace(&mut rest.loan, if is_full { Loan::Full } else { Loan::None });
                 returned.had_event = before == Loan::Out { had_event: true };
                 rest.tell_waiter();
@@ -470,6 +471,19 @@ mod tests {
         bench.output.clear();
         drop(std::mem::replace(&mut bench.theirs, UnixStream::pair().expect("sockets").0));
         assert_eq!(bench.sent(bench.file(b"abc"), 3), Some(Flush::Gone), "nor is this a file that ended");
+    }
+
+    #[test]
+    fn what_a_job_has_found_of_the_client_is_told_to_the_owner() {
+        let mut bench = Bench::new();
+        bench.put(bench.file(b"abc"), 0, 3);
+        bench.output.queue(b"behind it");
+        assert!(matches!(bench.output.flush(), Progress::Waits { .. }), "the file is in front of the socket");
+        drop(std::mem::replace(&mut bench.theirs, UnixStream::pair().expect("sockets").0));
+        assert_eq!((bench.lend(), bench.outcome().flush), (Lent::Out, Some(Flush::Gone)));
+        let keep = || Box::new(b"more".to_vec()) as SharedBytes;
+        let piece = Piece::Bytes { head: &mut Vec::new(), body: b"more", tail: b"", keep };
+        assert_eq!(bench.output.send(piece, When::Streaming { gather: false, mark: 100 }), Progress::Gone);
     }
 
     #[test]

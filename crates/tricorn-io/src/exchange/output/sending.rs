@@ -35,6 +35,8 @@ pub(super) struct Rest {
     pub loan: Loan,
     /// The last bytes that were to go to disk are still in memory.
     pub store_failed: bool,
+    /// A job has found that no more can be sent, which the owner finds here: the file it cannot send stays in front.
+    pub is_broken: bool,
     /// The exchange is over, and has counted what was sent until then.
     pub is_over: bool,
     /// Rung when a job comes back.
@@ -57,6 +59,11 @@ impl Rest {
     /// A job is at what is in front.
     pub fn is_away(&self) -> bool {
         matches!(self.loan, Loan::Out { .. }) || self.outbox.begins_with_storing()
+    }
+
+    /// Sends what lies in memory, as far as the socket takes it and no file is in front.
+    pub fn flush(&mut self, stream: &Stream) -> Flush {
+        if self.is_broken { Flush::Gone } else { self.outbox.flush(stream, &mut self.spent) }
     }
 
     pub fn tell_waiter(&self) {
@@ -246,7 +253,7 @@ impl Sending {
 
     pub fn flush(&mut self, stream: &Stream) -> Progress {
         let Some(rest) = &mut self.rest else { return Progress::Sent };
-        match rest.outbox.flush(stream, &mut rest.spent) {
+        match rest.flush(stream) {
             Flush::Empty => Progress::Sent,
             Flush::Blocked | Flush::Disk => Progress::Waits { bytes: rest.outbox.in_memory() },
             Flush::Gone | Flush::Truncated => Progress::Gone,

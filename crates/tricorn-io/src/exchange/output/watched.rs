@@ -48,8 +48,7 @@ impl Watched {
             return false;
         }
         let mut lent = Err(Lent::NoFile);
-        let looked = match rest.as_mut().map_or(Flush::Empty, |rest| rest.outbox.flush(&shared.stream, &mut rest.spent))
-        {
+        let looked = match rest.as_mut().map_or(Flush::Empty, |rest| rest.flush(&shared.stream)) {
             Flush::Empty => Looked::AllSent,
             Flush::Gone | Flush::Truncated => Looked::Broken,
             flush => {
