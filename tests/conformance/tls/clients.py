@@ -8,13 +8,13 @@ import shutil
 import ssl
 import subprocess
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import pytest
 
 from tests.conformance.tls.world import NAMES, World
+from tests.harness import go
 from tests.harness.certificates import Issued
 from tests.harness.tls import SecureWire, client
 from tests.harness.wire import request
@@ -36,6 +36,7 @@ RESUMING: tuple[How, ...] = ("resumed", "again")
 MUTUAL: tuple[How, ...] = ("with", "again", *REFUSED)
 PATIENCE = 60
 """Seconds for a program."""
+GO = Path(__file__).parent / "goclient"
 
 
 class Cell(NamedTuple):
@@ -138,7 +139,7 @@ CLOSING = request("GET", "/", [("Connection", "close")]).decode()
 
 
 def by_go(port: int, cell: Cell, world: World, directory: Path) -> Answer:
-    command = [_go(world.authority.directory), "-address", f"127.0.0.1:{port}", "-name", NAMES[cell.key]]
+    command = [go.built(GO, world.authority.directory), "-address", f"127.0.0.1:{port}", "-name", NAMES[cell.key]]
     command += ["-ca", str(world.authority.certificate), "-version", cell.version]
     own = identity(cell, world)
     if own is not None:
@@ -169,18 +170,6 @@ ALERTS: dict[How, str] = {
     "stranger": "unknown certificate authority|unknown ca",
 }
 """What a program says of the alert, where it does (Go's)."""
-
-
-@cache
-def _go(directory: Path) -> str:
-    """Go's client, built once. What is compiled of Go's library it keeps in its own cache."""
-    go, made = _program("go"), directory / "goclient"
-    source = Path(__file__).parent / "goclient"
-    offline = {"GOPROXY": "off", "GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false", "CGO_ENABLED": "0"}
-    subprocess.run(
-        [go, "build", "-o", str(made), "."], cwd=source, env={**os.environ, **offline}, check=True, timeout=600
-    )
-    return str(made)
 
 
 def _program(name: str) -> str:
