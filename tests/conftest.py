@@ -6,7 +6,7 @@ import gc
 import signal
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ import pytest
 from tests import skips
 from tests.harness import REFERENCE, Server
 from tests.harness import server as servers
+from tests.harness.certificates import Authority, Issued
 from tests.lanes import lanes
 
 TESTS = Path(__file__).parent
@@ -173,8 +174,19 @@ def _interpreters(request: pytest.FixtureRequest) -> None:
 class Pool:
     """One server per configuration, started when first asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
         self._servers: dict[str, Server] = {}
+
+    @cached_property
+    def authority(self) -> Authority:
+        """Has signed the certificates of its servers over TLS."""
+        return Authority(self._directory)
+
+    @cached_property
+    def issued(self) -> Issued:
+        """The certificate for all of them."""
+        return self.authority.issue("server")
 
     def get(self, app: str = "gallery:application", **options: Any) -> Server:
         key = repr((app, sorted(options.items())))
@@ -208,8 +220,8 @@ def _complaint(key: str, server: Server) -> str:
 
 
 @pytest.fixture(scope="session")
-def pool() -> Iterator[Pool]:
-    pool = Pool()
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
+    pool = Pool(tmp_path_factory.mktemp("pool"))
     yield pool
     complaints = pool.stop()
     assert not complaints, "\n".join(complaints)

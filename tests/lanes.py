@@ -49,8 +49,10 @@ INTERPRETERS_ON_PUSH = ("3.13", "static")
 CONFORMANCE = "conformance"
 BY_UNIX_SOCKET = ("sync-unix", "gthread-unix", "asgi-unix", "tornado-unix", "unix")
 """Servers of the conformance suites that differ from another one only by the socket."""
-BY_HTTP2_AT_NIGHT = ("gevent-h2", "tornado-h2", "aiohttp-h2")
-"""`make test` asks one class of WSGI and one of ASGI over HTTP/2."""
+BY_HTTP2 = ("h2", "h2tls")
+BY_HTTP2_ON_PUSH = ("gthread-h2", "sync-h2tls", "asgi-h2", "asyncio-h2", "uvloop-h2tls", "h2")
+"""`make test` asks a class of WSGI and one of ASGI over HTTP/2, in the clear and over TLS, and WebSockets in the clear;
+`make test-all` asks each."""
 BY_UNIX_SOCKET_ON_PUSH = ("conformance/wsgi_pep3333/test_environ.py", "conformance/rfc6455/test_control.py")
 """What differs by the socket is the environ's addresses. `make test` asks one file of each suite both ways."""
 
@@ -81,8 +83,9 @@ def _is_for_the_night(file: str, parameters: Mapping[str, object], identifier: s
         return identifier not in INTERPRETERS_ON_PUSH
     if file == H2SPEC:
         return dict(parameters) != H2SPEC_ON_PUSH
-    if _is_below(file, (CONFORMANCE,)) and parameters.get("server") in BY_HTTP2_AT_NIGHT:
-        return True
+    server = str(parameters.get("server", parameters.get("tcp_server", "")))
+    if _is_below(file, (CONFORMANCE,)) and server.rpartition("-")[2] in BY_HTTP2:
+        return server not in BY_HTTP2_ON_PUSH
     if _is_below(file, (CONFORMANCE,)) and parameters.get("server") in BY_UNIX_SOCKET:
         return file not in BY_UNIX_SOCKET_ON_PUSH
     if file == FRAMEWORKS and parameters["framework"] != FRAMEWORK_ON_PUSH and parameters["server"] != CLASS_ON_PUSH:

@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
 from tests.conftest import Pool
 from tests.harness import Server, each
-from tests.harness.classes import EVENT_LOOPS, SERVERS_OF_CLASSES, THREADED
+from tests.harness.classes import EVENT_LOOPS, GREEN, SERVERS_OF_CLASSES, THREADED
 from tests.harness.http2_client import Http2Client
+from tests.harness.tls import client
 
 BODY_BUFFER = 64 * 1024
 
 
 HTTP2 = {"http_protocols": "h2,h1", "http2_cleartext": "prior-knowledge"}
+OVER_HTTP2 = ("h2", "h2tls")
+"""Transports: HTTP/2 in the clear, and over TLS."""
 
 
-def over_http2(server: Server) -> Server:
-    """The server as clients of HTTP/2 see it: nobody else may have asked for one with these settings."""
+def over_http2(pool: Pool, transport: str, serving: Callable[..., Server]) -> Server:
+    """The server that `serving` starts with these settings, as clients of HTTP/2 see it: nobody else may ask for it."""
+    server = serving(**http2_settings(pool, transport))
+    if transport == "h2tls":
+        server.scheme = "https"
+        server.wire_options = {"context": client(pool.authority, alpn=("h2",))}
     server.wire_type = Http2Client
     return server
 
 
+def http2_settings(pool: Pool, transport: str) -> dict[str, str]:
+    return HTTP2 if transport == "h2" else {"http_protocols": "h2,h1", "certificate": pool.issued.pair}
+
+
 def conforming(pool: Pool, worker_class: str, transport: str, **more: Any) -> Server:
-    if transport == "h2":
-        return over_http2(conforming(pool, worker_class, "tcp", **HTTP2, **more))
+    if transport in OVER_HTTP2:
+        return over_http2(pool, transport, partial(conforming, pool, worker_class, "tcp", **more))
     return pool.get(
         worker_class=worker_class,
         transport=transport,
@@ -47,7 +60,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _is_impossible(item: pytest.Item) -> bool:
     call = getattr(item, "callspec", None)
     parameters = call.params if call else {}
-    return str(parameters.get("server", "")).endswith("-h2") and parameters.get("version") == "1.0"
+    return _transport(parameters) in OVER_HTTP2 and parameters.get("version") == "1.0"
+
+
+def _transport(parameters: dict[str, Any]) -> str:
+    return str(parameters.get("server", "")).rpartition("-")[2]
 
 
 BY_HTTP1 = (
@@ -62,7 +79,11 @@ BY_HTTP1 = (
     "aiohttp-tcp",
 )
 """Classes and transports of the suites that are about HTTP/1."""
-BY_HTTP2 = ("gthread-h2", "gevent-h2", "asgi-h2", "tornado-h2", "aiohttp-h2")
+BY_HTTP2 = tuple(
+    f"{alias}-{transport}"
+    for alias in (*THREADED, *GREEN, *EVENT_LOOPS, *SERVERS_OF_CLASSES)
+    for transport in OVER_HTTP2
+)
 
 
 @pytest.fixture(scope="session", params=each(*BY_HTTP1))

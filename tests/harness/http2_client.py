@@ -7,6 +7,7 @@ does not have (a reason phrase, framing, a connection that ends with a response)
 from __future__ import annotations
 
 import re
+import ssl
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -41,15 +42,29 @@ class _Upload:
 
 
 class Http2Client(Wire):
-    """A connection that is HTTP/2 by prior knowledge. Responses are asked for in the order of the requests."""
+    """A connection that is HTTP/2: by prior knowledge, or as TLS has agreed on it, with a client's `context`.
 
-    def __init__(self, address: Any, **options: Any) -> None:
+    Responses are asked for in the order of the requests.
+    """
+
+    def __init__(self, address: Any, *, context: ssl.SSLContext | None = None, **options: Any) -> None:
         super().__init__(address, **options)
+        if context is not None:
+            self._secure(context)
         self._given = b""
         self._upload: _Upload | None = None
         self._waiting: list[tuple[str, int]] = []
         """Methods and streams of the requests whose responses were not asked for."""
-        self.session = Http2Wire(self)
+        self.session = Http2Wire(self, scheme="http" if context is None else "https")
+
+    def _secure(self, context: ssl.SSLContext) -> None:
+        try:
+            secure = context.wrap_socket(self.sock, server_hostname="localhost")
+        except BaseException:
+            self.sock.close()
+            raise
+        self.sock = secure
+        assert secure.selected_alpn_protocol() == "h2"
 
     @property
     def unread(self) -> bytes:

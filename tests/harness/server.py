@@ -223,6 +223,9 @@ class Server:
         """
         self.wire_type = Wire
         """Connections of tests: HTTP/1.1, unless a suite asks the same over HTTP/2."""
+        self.wire_options: dict[str, Any] = {}
+        self.scheme = "http"
+        """What its applications see."""
         self.directory = Path(tempfile.mkdtemp(prefix="tricorn-t-"))
         self.workers = workers
         self.address: Address
@@ -323,7 +326,7 @@ class Server:
         return pid
 
     def connect(self, **options: Any) -> Wire:
-        return self.wire_type(self.address, **options)
+        return self.wire_type(self.address, **self.wire_options, **options)
 
     def get(self, target: str, *fields: tuple[str, str]) -> Reply:
         """One request on a connection of its own."""

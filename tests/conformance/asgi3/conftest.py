@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from tests.conformance.asgi3.play import Stage
-from tests.conformance.conftest import HTTP2, over_http2
+from tests.conformance.conftest import OVER_HTTP2, over_http2
 from tests.conftest import Pool
 from tests.harness import REFERENCE, Server
 from tests.harness.http2_client import Http2Client
@@ -19,8 +20,8 @@ def playing(pool: Pool, loop: str, transport: str = "tcp", **more: Any) -> Serve
         needs("uvloop")
     if REFERENCE:
         pytest.skip("the reference server keeps to ASGI in its own way")
-    if transport == "h2":
-        return over_http2(playing(pool, loop, "tcp", **HTTP2, **more))
+    if transport in OVER_HTTP2:
+        return over_http2(pool, transport, partial(playing, pool, loop, "tcp", **more))
     return pool.get(
         "asgi.play:application",
         worker_class="asgi",
@@ -31,7 +32,7 @@ def playing(pool: Pool, loop: str, transport: str = "tcp", **more: Any) -> Serve
     )
 
 
-@pytest.fixture(scope="session", params=["asyncio-tcp", "uvloop-unix", "asyncio-h2"])
+@pytest.fixture(scope="session", params=["asyncio-tcp", "uvloop-unix", "asyncio-h2", "uvloop-h2tls"])
 def server(request: pytest.FixtureRequest, pool: Pool) -> Server:
     loop, _, transport = request.param.partition("-")
     return playing(pool, loop, transport)
@@ -57,7 +58,7 @@ def hasty(server: Server, pool: Pool) -> Stage:
     """One whose requests are cancelled as soon as their client has left."""
     loop, transport = ("uvloop", "unix") if isinstance(server.address, str) else ("asyncio", "tcp")
     if server.wire_type is Http2Client:
-        transport = "h2"
+        loop, transport = ("uvloop", "h2tls") if server.scheme == "https" else ("asyncio", "h2")
     return Stage(playing(pool, loop, transport, asgi_disconnect_grace_period=0))
 
 

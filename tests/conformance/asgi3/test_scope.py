@@ -34,7 +34,7 @@ def test_http_scope_of_every_request(server: Server, version: str) -> None:
         "asgi": {"version": "3.0", "spec_version": "2.3"},
         "http_version": "2" if server.wire_type is Http2Client else version,
         "method": "GET",
-        "scheme": "http",
+        "scheme": server.scheme,
         "path": "/scope/a b",
         "raw_path": b"/scope/a%20b",
         "query_string": b"x=1&y=%20",
@@ -166,7 +166,7 @@ def test_names_with_an_underscore_are_seen(server: Server) -> None:
 
 def test_names_with_an_underscore_speak_for_no_front_end(server: Server) -> None:
     got = scope(server, "/scope", ("X_Forwarded_For", "203.0.113.9"), ("X_Forwarded_Proto", "https"))
-    assert got["scheme"] == "http"
+    assert got["scheme"] == server.scheme
     assert "203.0.113.9" not in (got.get("client") or ())
 
 

@@ -4,35 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
+from tests.conformance.conftest import OVER_HTTP2, http2_settings
 from tests.conftest import Pool
 from tests.harness import Server
 from tests.harness.frames import Frames
+from tests.harness.relay import Relay
+from tests.harness.tls import client
 
 MESSAGE_LIMIT = 1 << 20
 Open = Callable[..., Frames]
 
 
-@pytest.fixture(scope="session", params=["tcp", "unix"])
-def server(request: pytest.FixtureRequest, pool: Pool) -> Server:
-    return pool.get(
-        "sockets:application",
-        worker_class="asgi",
-        transport=request.param,
-        websocket_max_message_size=MESSAGE_LIMIT,
-    )
+def echoing(pool: Pool, transport: str, **more: Any) -> Iterator[Server]:
+    """Serves WebSockets; over HTTP/2 by a relay, so that a test is none the wiser."""
+    if transport not in OVER_HTTP2:
+        options = {"worker_class": "asgi", "websocket_max_message_size": MESSAGE_LIMIT, **more}
+        yield pool.get("sockets:application", transport=transport, **options)
+        return
+    for server in echoing(pool, "tcp", **http2_settings(pool, transport), **more):
+        context = client(pool.authority, alpn=("h2",)) if transport == "h2tls" else None
+        with Relay(server.address, context) as relay:
+            server.address = relay.address
+            yield server
 
 
-@pytest.fixture(scope="session")
-def tcp_server(pool: Pool) -> Server:
-    return pool.get(
-        "sockets:application",
-        worker_class="asgi",
-        transport="tcp",
-        websocket_max_message_size=MESSAGE_LIMIT,
-    )
+def is_by_http2(server: Server) -> bool:
+    """Clients connect to a relay, and not to its own port."""
+    return not isinstance(server.address, str) and server.address[1] != server.port
+
+
+@pytest.fixture(scope="session", params=["tcp", "unix", "h2", "h2tls"])
+def server(request: pytest.FixtureRequest, pool: Pool) -> Iterator[Server]:
+    yield from echoing(pool, request.param)
+
+
+@pytest.fixture(scope="session", params=["tcp", "h2"])
+def tcp_server(request: pytest.FixtureRequest, pool: Pool) -> Iterator[Server]:
+    yield from echoing(pool, request.param)
 
 
 @pytest.fixture

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+from tests.conformance.rfc6455.conftest import echoing
+from tests.conftest import Pool
 from tests.harness import Server, Wire
 from tests.harness.frames import KEY, Frames, accept_of, frame, handshake
 from tests.harness.wire import Reply, request
+
+
+@pytest.fixture(scope="session", params=["tcp", "unix"])
+def server(request: pytest.FixtureRequest, pool: Pool) -> Iterator[Server]:
+    """HTTP/2 has another handshake (`tests/conformance/rfc8441`)."""
+    yield from echoing(pool, request.param)
 
 
 def refused(server: Server, *asked: bytes) -> Reply:

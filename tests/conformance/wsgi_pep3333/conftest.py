@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.conftest import conforming
+from tests.conformance.conftest import OVER_HTTP2, conforming
 from tests.conftest import Pool
 from tests.harness import REFERENCE, Server, each
-from tests.harness.classes import THREADED
+from tests.harness.classes import THREADED, WSGI
 
 ON_A_LOOP = () if REFERENCE else ("tornado",)
 """Also for an interface of its own. The reference server has tornado's container call WSGI, which is not PEP 3333."""
@@ -30,8 +30,7 @@ def calling_wsgi(pool: Pool, worker_class: str, transport: str, **options: Any) 
         "gthread-unix",
         "gevent-tcp",
         "eventlet-unix",
-        "gthread-h2",
-        "gevent-h2",
+        *(f"{alias}-{transport}" for alias in (*WSGI, *ON_A_LOOP) for transport in OVER_HTTP2),
         # One class that waits in threads, and one that waits in a hub, which begin before the body is there.
         "sync-tcp-unbuffered",
         "gevent-unix-unbuffered",

@@ -28,7 +28,7 @@ def test_keys_every_request_has(server: Server, version: str) -> None:
         "RAW_URI": ["str", "/echo/a%20b?x=1&y=%20"],
         "SERVER_PROTOCOL": ["str", "HTTP/2.0" if server.wire_type is Http2Client else f"HTTP/{version}"],
         "HTTP_HOST": ["str", "t"],
-        "wsgi.url_scheme": ["str", "http"],
+        "wsgi.url_scheme": ["str", server.scheme],
         "wsgi.version": ["tuple", [1, 0]],
         "wsgi.run_once": ["bool", False],
         "wsgi.input_terminated": ["bool", True],
