@@ -60,7 +60,7 @@ test: ## The tests that a push needs, on one Python: Rust, the site and the Pyth
 	@$(MAKE) pytest
 
 # Each part runs whatever became of the others, so that one night tells of all of them.
-TEST_ALL := rust-tests pytest-all check-wheel another-python storms test-reference test-agents test-cluster test-image fuzz miri tsan mutants
+TEST_ALL := rust-tests pytest-all check-wheel another-python storms test-reference test-agents test-connect test-cluster test-image fuzz miri tsan mutants
 # Another sixth of the mutants each day.
 SIXTH := $(shell echo $$(( 10#$$(date +%j) % 6 + 1 )))
 .PHONY: test-all
@@ -269,6 +269,16 @@ test-agents: build .venvs/agents/.setup ### The packages of monitoring agents: d
 	@$(BIN)/python -m venv .venvs/agents
 	@$(BIN)/uv pip install --quiet --python .venvs/agents/bin/python -r requirements/agents.txt
 	@$(BIN)/uv pip install --quiet --no-deps --python .venvs/agents/bin/python -e packages/tricorn-green
+	@touch $@
+
+.PHONY: test-connect
+test-connect: build missing-tools .venvs/connect/.setup ### Connect, gRPC and gRPC-Web over HTTP/1 and HTTP/2: the suite of connectrpc.com (needs Go and the network)
+	@TRICORN_TEST_CONNECT="$(abspath .venvs/connect)" $(BIN)/python -m pytest -q tests/conformance/connect $(PYTEST_ARGS)
+
+.venvs/connect/.setup: requirements/connect.txt | $(VENV)/.setup
+	$(call say,Installing Connect for Python into .venvs/connect)
+	@$(BIN)/python -m venv .venvs/connect
+	@$(BIN)/uv pip install --quiet --python .venvs/connect/bin/python -r requirements/connect.txt
 	@touch $@
 
 # Beside two that wait for a host, a third one would be late for reasons that are not the server's.
