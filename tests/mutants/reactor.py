@@ -21,6 +21,22 @@ REACTOR = (
         ("crates/tricorn-io lib a_message_brings",),
     ),
     Fault(
+        "a_body_that_comes_late",
+        "a request whose body comes while it waits may go to a sibling with its end",
+        f"{REACT}/connections/look.rs",
+        "request.partial = false;",
+        "",
+        (f"{SUITE} late_bodies",),
+    ),
+    Fault(
+        "a_late_body_has_a_limit",
+        "no more of a body is read while its request waits than memory holds of one",
+        f"{REACT}/bodies.rs",
+        "self.config.body_buffer_size.saturating_sub(counted)",
+        "usize::MAX",
+        (f"{SUITE} late_bodies",),
+    ),
+    Fault(
         "a_file_that_hangs",
         "a job that hangs leaves its disk to others",
         f"{SRC}/disk/pool.rs",

@@ -41,9 +41,9 @@ impl BodyReader {
         BodyReader { framing: Framing::Http1(receiver), pace: Pace::default() }
     }
 
-    /// Of a stream of HTTP/2.
-    pub fn of_stream() -> BodyReader {
-        BodyReader { framing: Framing::Frames { count: 0, is_at_end: false }, pace: Pace::default() }
+    /// Of a stream of HTTP/2, of whose body so many bytes were read before.
+    pub fn of_stream(count: u64) -> BodyReader {
+        BodyReader { framing: Framing::Frames { count, is_at_end: false }, pace: Pace::default() }
     }
 
     /// A new one, for a connection that reads no more bodies by this one.

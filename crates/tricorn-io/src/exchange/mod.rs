@@ -142,7 +142,7 @@ impl Exchange {
         let timing = Timing { started: request.times.complete, ..Timing::default() };
         let body = match lane.stream().channel() {
             None => BodyReader::new(receiver),
-            Some(_) => BodyReader::of_stream(),
+            Some(_) => BodyReader::of_stream(request.body.len()),
         };
         Box::new(Exchange {
             lane,

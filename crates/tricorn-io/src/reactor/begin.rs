@@ -24,7 +24,7 @@ impl Reactor {
         let Some(waits) = self.connections.note_wait(id, now) else { return };
         self.dispatch.insert(id, waits.complete, waits.since, now);
         self.connections.count_file(id);
-        self.connections.register(id.connection());
+        self.connections.await_turn(id);
     }
 
     /// A request that has waited becomes an exchange, unless it has waited too long.
@@ -102,11 +102,15 @@ impl Reactor {
 
     /// The client of a waiting request has gone: the answer would not be read.
     fn left_queue(&mut self, id: RequestId) {
+        self.unqueue(id);
+        self.board.add(Word::LeftQueue, 1);
+        self.connections.close(id.connection());
+    }
+
+    fn unqueue(&mut self, id: RequestId) {
         if self.dispatch.remove(id) {
             self.dispatch.publish();
         }
-        self.board.add(Word::LeftQueue, 1);
-        self.connections.close(id.connection());
     }
 
     /// Acts on what came of a look at a connection. The request that is complete by it.
@@ -115,6 +119,7 @@ impl Reactor {
         match outcome {
             Outcome::Complete(id) => return Some(id),
             Outcome::LeftQueue(id) => self.left_queue(id),
+            Outcome::Unqueued(id) => self.unqueue(id),
             Outcome::Ready(id) => self.dispatch.add_ready(id),
             Outcome::Handshake(token) => self.accepting.queue_handshake(token),
         }

@@ -69,6 +69,15 @@ impl Bodies {
             && self.held.saturating_add(more) <= self.config.body_buffer_total
     }
 
+    /// So many more bytes of this body may be read while its request waits, for a sibling to which only the whole of it could go.
+    pub fn room_ahead(&self, counted: usize) -> usize {
+        if self.pages.is_none() {
+            return 0;
+        }
+        let own = self.config.body_buffer_size.saturating_sub(counted);
+        own.min(self.config.body_buffer_total.saturating_sub(self.held))
+    }
+
     /// Bodies take more memory than they may: who reads next goes to disk.
     pub fn is_over_memory(&self) -> bool {
         self.held > self.config.body_buffer_total

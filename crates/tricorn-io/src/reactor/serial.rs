@@ -132,6 +132,11 @@ impl Serial {
         Reading { receiver: &mut self.receiver, request: self.request.get_or_insert_with(fresh) }
     }
 
+    /// Of the body that is being read, if its length is known: bytes that are still to come.
+    pub fn body_left(&self) -> Option<u64> {
+        self.receiver.fixed_remaining()
+    }
+
     /// Whether bytes of the request have come.
     #[inline]
     pub fn holds_input(&self) -> bool {

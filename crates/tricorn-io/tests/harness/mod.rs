@@ -7,6 +7,7 @@ mod ear;
 pub mod group;
 pub mod http2;
 pub mod hub;
+pub mod lending;
 pub mod tls;
 
 pub use client::{Client, Response, post, request};

@@ -3,42 +3,14 @@
 use crate::harness;
 use harness::group::*;
 use harness::http2::Client2;
-use harness::tls::{TlsClient, World, over, shake};
+use harness::lending::{connect_by_tls, secured, speaking_http2};
+use harness::tls::World;
 use harness::*;
-use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
-use tricorn_io::{Config, Http2};
-use tricorn_proto::http2::Settings;
 use tricorn_proto::message::{Scheme, Version};
 
 const WINDOW: u32 = 65_535;
 const INTERNAL_ERROR: u32 = 2;
-
-fn speaking_http2(workers: usize) -> Plan {
-    let http2 = Http2 { cleartext: true, idle_timeout: NEVER, settings: Settings::default() };
-    let plan = plan(workers);
-    Plan { config: Config { http2: Some(Box::new(http2)), ..plan.config }, ..plan }
-}
-
-/// TLS where all listen; each worker's own listener is a plain one.
-fn secured(world: &World, workers: usize) -> Plan {
-    let plan = plan(workers);
-    let mut config = world.secure(plan.config);
-    let plain = tricorn_io::Door { tls: false, proxy_protocol: None };
-    config.doors.extend([plain.clone(), plain]);
-    Plan { config, ..plan }
-}
-
-/// A client of TLS that this worker serves, since the others are busy while it comes.
-fn connect_by_tls(workers: &Workers, world: &World, index: usize) -> TlsClient {
-    (0..workers.servers.len()).filter(|other| *other != index).for_each(|other| workers.block(other));
-    let socket = TcpStream::connect(workers.address).expect("a connection");
-    let mut client = over(socket, Arc::new(world.client()), "localhost");
-    shake(&mut client).expect("a handshake");
-    assert_eq!(client.get("/first").answer().worker, Some(index));
-    (0..workers.servers.len()).filter(|other| *other != index).for_each(|other| workers.unblock(other));
-    client
-}
 
 fn answer_of(client: &mut Client2, stream: u32) -> (String, Vec<u8>) {
     let response = client.response(stream);

@@ -15,6 +15,7 @@ mod hand_over_cargo;
 mod held;
 mod http2;
 mod hub;
+mod late_bodies;
 mod leaving;
 mod lend;
 mod limits;

@@ -121,10 +121,13 @@ impl Conn {
     pub fn client_has_left(&self, id: RequestId, half: bool, now: u64) -> bool {
         let serial = &self.serial;
         let (Some(request), Some(stream)) = (serial.request(id), self.stream()) else { return false };
-        match stream.channel() {
-            Some(channel) => channel.look().gone,
-            None => has_left(stream.socket(), half, request.times.complete, now),
+        if let Some(channel) = stream.channel() {
+            return channel.look().gone;
         }
+        // Nothing is known of when a client closed its side that has sent all of a body which was not read.
+        let is_rest_there = || serial.body_left().is_some_and(|left| left <= stream.unread());
+        let half = half || request.partial && is_rest_there();
+        has_left(stream.socket(), half, request.times.complete, now)
     }
 
     /// The number of its socket, which an exchange may have, and those of a bridge or a loan.

@@ -91,13 +91,21 @@ impl Connections {
                 None
             }
             Phase::Busy(_) => self.may_be_readable(token).map(Outcome::Ready),
-            Phase::Queued | Phase::Storing => None,
+            Phase::Queued => self.take_rest(token),
+            Phase::Storing => None,
         }
     }
 
     /// The client of a waiting request did something; `half`: it had closed its sending side before.
-    fn client_acted(&self, id: RequestId, half: bool) -> Option<Outcome> {
-        let has_left = self.conns.get(id.connection())?.client_has_left(id, half, clock::now());
+    fn client_acted(&mut self, id: RequestId, half: bool) -> Option<Outcome> {
+        if let Some(outcome) = self.take_rest(id.connection()) {
+            return Some(outcome);
+        }
+        let conn = self.conns.get(id.connection())?;
+        if conn.edges.is_listed() {
+            return None; // what it has sent is not read to its end
+        }
+        let has_left = conn.client_has_left(id, half, clock::now());
         has_left.then_some(Outcome::LeftQueue(id))
     }
 

@@ -45,13 +45,13 @@ impl Connections {
         let Some(mut reading) = serial.reading() else { return Some(Look::NeedMore) };
         reading.came(now);
         loop {
-            if reading.request.unread().is_empty() && !conn.phase.get().is_body() {
+            if reading.request.unread().is_empty() && !conn.phase.get().is_behind_head() {
                 return Some(Look::NeedMore);
             }
             let (from, step) = match reading.advance(&self.config.policy, conn.origin.trusted) {
                 Ok(advanced) => advanced,
                 Err(refusal) => {
-                    let is_head = !conn.phase.get().is_body();
+                    let is_head = !conn.phase.get().is_behind_head();
                     return Some(wrong(conn.stage, is_head.then_some(reading.request), id, refusal));
                 }
             };
@@ -97,6 +97,7 @@ impl Connections {
                         conn.phase.enter(Change::Unwritten);
                         return Some(Look::Unwritten(id));
                     }
+                    request.partial = false; // it may have waited without its end
                     return Some(complete(request, &mut conn.phase, now, id));
                 }
             }

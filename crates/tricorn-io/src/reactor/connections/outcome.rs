@@ -8,6 +8,8 @@ pub enum Outcome {
     Complete(RequestId),
     /// The client of a request that waits has left.
     LeftQueue(RequestId),
+    /// A request that waits was answered: what has come of its body is wrong.
+    Unqueued(RequestId),
     /// Something has happened that the exchange of this request is to be told.
     Ready(RequestId),
     /// Something of a handshake has come.

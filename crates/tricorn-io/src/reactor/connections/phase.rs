@@ -13,6 +13,7 @@
 //!                                  └───────────── Left ─────────────── Bridged       (its application has the socket)
 //!
 //!   Queued ── Lent ──▶ OnLoan ── Left ──▶ Flushing                         (another worker answers, TLS and HTTP/2)
+//!   Queued ── Complete ──▶ Queued                                          (its body came while it waited)
 //!
 //!   Idle ── HandshakeBegun ──▶ Handshaking ── HandshakeOver ──▶ Idle       (by a listener with TLS)
 //!   Idle, Head ── Multiplexed ──▶ Multiplexed                              (HTTP/2: the phases above are those of its streams)
@@ -115,7 +116,8 @@ impl Phase {
             (Phase::Idle, Change::Bytes { .. }) => Phase::Head,
             (Phase::Idle | Phase::Head, Change::Head) => Phase::Body,
             (Phase::Body, Change::Unwritten) => Phase::Storing,
-            (Phase::Body | Phase::Storing, Change::Complete) => Phase::Queued,
+            // A request that waits may become whole: its body came after it.
+            (Phase::Body | Phase::Storing | Phase::Queued, Change::Complete) => Phase::Queued,
             (Phase::Queued, Change::Begun(socket)) => Phase::Busy(Lent { socket, attended: Attended::default() }),
             (Phase::Busy(_), Change::Bridged(bridge)) => Phase::Bridged(bridge),
             (Phase::Queued, Change::Lent(loan)) => Phase::OnLoan(loan),
@@ -162,6 +164,12 @@ impl Phase {
     #[inline]
     pub fn is_body(&self) -> bool {
         matches!(self, Phase::Body)
+    }
+
+    /// What comes is a body: that of a request that waits, too, if it was not all there before.
+    #[inline]
+    pub fn is_behind_head(&self) -> bool {
+        matches!(self, Phase::Body | Phase::Queued)
     }
 
     #[inline]

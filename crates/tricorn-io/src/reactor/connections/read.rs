@@ -7,8 +7,11 @@ use super::phase::{Change, Phase};
 use super::timeouts::note_progress;
 use crate::config;
 use crate::exchange::body::Body;
+use crate::exchange::buffers::Request;
+use crate::exchange::id::RequestId;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
+use tricorn_proto::message::Refusal;
 
 impl Connections {
     /// Reads and parses until a request is complete, others are concerned, or there is nothing more to read.
@@ -61,6 +64,61 @@ impl Connections {
                 }
             }
         }
+    }
+
+    /// The request waits from now on, and its client is watched; with [`Config::streaming`](config::Config) so is the rest of its body.
+    pub fn await_turn(&mut self, id: RequestId) {
+        let token = id.connection();
+        self.register(token);
+        let Some(conn) = self.conns.get(token) else { return };
+        if conn.edges.is_readable() && conn.serial.request(id).is_some_and(|request| request.partial) {
+            self.later(token); // what has come already makes no edge
+        }
+    }
+
+    /// Takes what has come of the body of a request that waits, so far as memory has room for it. A request that is whole by this may
+    /// go to a sibling.
+    pub(super) fn take_rest(&mut self, token: Token) -> Option<Outcome> {
+        let id = self.conns.get(token)?.serial.current(token);
+        let mut now = 0;
+        while self.may_read_ahead(id) {
+            if let Look::Refused(_, refusal) = self.look(token, now)? {
+                return Some(self.refuse_waiting(id, &refusal));
+            }
+            if self.work.is_turn_over() {
+                self.later(token);
+                return None;
+            }
+            if !self.may_read_ahead(id) {
+                return None;
+            }
+            match self.fill(token)? {
+                Fill::Bytes(_) => now = self.work.time(),
+                Fill::Dry | Fill::Storing(_) => return None,
+                Fill::Ended | Fill::Broken => return Some(Outcome::LeftQueue(id)),
+                Fill::Refused(_, refusal) => return Some(self.refuse_waiting(id, &refusal)),
+            }
+        }
+        None
+    }
+
+    /// Whether more of the body of a request that waits may be read: its end, as far as is known.
+    fn may_read_ahead(&mut self, id: RequestId) -> bool {
+        let Some(conn) = self.conns.get_mut(id.connection()) else { return false };
+        let Some(reading) = conn.serial.reading() else { return false };
+        let left = reading.body_left();
+        let Request { partial: true, body: Body::Memory(bytes), counted, .. } = reading.request else { return false };
+        let room = self.bodies.room_ahead(counted.memory);
+        match left.map(usize::try_from) {
+            None => room > 0,
+            Some(Ok(left)) => left <= room && bytes.try_reserve_exact(left).is_ok(),
+            Some(Err(_)) => false,
+        }
+    }
+
+    fn refuse_waiting(&mut self, id: RequestId, refusal: &Refusal) -> Outcome {
+        self.refuse(id, refusal);
+        Outcome::Unqueued(id)
     }
 
     /// Nothing more to read for now: the deadline of the phase, and an edge to wait for. `now` as for `look`.

@@ -46,6 +46,7 @@ impl Connections {
             Phase::OnLoan(_) => self.carry_loan(token),
             Phase::Flushing(_) => self.flush(token, false, now),
             Phase::Queued if found.gone => return Some(Outcome::LeftQueue(conn.serial.current(token))),
+            Phase::Queued => return self.take_rest_of_stream(token, now),
             Phase::Busy(_) => {
                 if let Some(work) = channel.filter(|_| found.room).and_then(|channel| channel.take_work()) {
                     work();
@@ -108,6 +109,31 @@ impl Connections {
         None
     }
 
+    /// The same for a request that waits, so far as memory has room for it. One that is whole by this may go to a sibling.
+    fn take_rest_of_stream(&mut self, token: Token, now: u64) -> Option<Outcome> {
+        let id = self.conns.get(token)?.serial.current(token);
+        if !self.conns.request(id)?.partial {
+            return None;
+        }
+        let taken = self.take_content(id)?;
+        if let Some(trunk) = self.trunk_of(token) {
+            self.flush_trunk(&trunk);
+        }
+        match taken {
+            Content::Ended => {
+                let request = self.conns.request_mut(id)?;
+                (request.partial, request.times.complete) = (false, now);
+                None
+            }
+            Content::Dry | Content::Storing => None,
+            Content::Refused(refusal) => {
+                self.refuse(id, &refusal);
+                Some(Outcome::Unqueued(id))
+            }
+            Content::Gone => Some(Outcome::LeftQueue(id)),
+        }
+    }
+
     /// Whether the request is of a session that another worker has.
     fn is_of_another(&self, id: RequestId) -> bool {
         let Some(conn) = self.conns.get(id.connection()) else { return false };
@@ -118,6 +144,7 @@ impl Connections {
     fn take_content(&mut self, id: RequestId) -> Option<Content> {
         loop {
             let conn = self.conns.get_mut(id.connection())?;
+            let waits = matches!(conn.phase.get(), Phase::Queued);
             let request = conn.serial.request_mut(id)?;
             let stream = conn.output.as_ref()?.stream();
             let room = match self.bodies.ahead(id, request) {
@@ -125,6 +152,10 @@ impl Connections {
                 Ok(Ahead::Wait) => return Some(Content::Storing),
                 Err(refusal) => return Some(Content::Refused(refusal)),
             };
+            let room = if waits { room.min(self.bodies.room_ahead(request.counted.memory)) } else { room };
+            if room == 0 {
+                return Some(Content::Dry);
+            }
             let from = request.head_end;
             request.input.reserve(room.min(stream.unread() as usize));
             let count = match stream.read(&mut request.input, room) {
