@@ -35,6 +35,7 @@ from tests.harness import proc
 from tests.harness.core import BASE_ENVIRON, OPTIONS
 from tests.harness.deadline import until
 from tests.harness.marked import ran
+from tests.harness.transports import CLEAR, Transport
 from tests.harness.wire import Address, Wire, request
 
 if TYPE_CHECKING:
@@ -88,9 +89,10 @@ class Group:
     `open_gate(N)`) or for `?s=` seconds, and answers with JSON.
     """
 
-    def __init__(self, directory: Path, *, threads: int = 1, **options: Any) -> None:
+    def __init__(self, directory: Path, *, threads: int = 1, transport: Transport = CLEAR, **options: Any) -> None:
         self.threads = threads
-        self.options = options
+        self.transport = transport
+        self.options = transport.core | options
         self.members: list[Member] = []
         self._wires: list[Wire] = []
         self._last_gate = 100
@@ -165,7 +167,7 @@ class Group:
 
     def wire(self, **options: Any) -> Wire:
         """A connection, which is closed with the group at the latest."""
-        self._wires.append(Wire(self.address, **options))
+        self._wires.append(self.transport.connect(self.address, **options))
         return self._wires[-1]
 
     def fill(self, member: Member, wires: list[Wire]) -> Filled:

@@ -67,6 +67,11 @@ class Http2Client(Wire):
         assert secure.selected_alpn_protocol() == "h2"
 
     @property
+    def is_asking(self) -> bool:
+        """Whether there is a request whose response was not asked for."""
+        return bool(self._waiting)
+
+    @property
     def unread(self) -> bytes:
         has_no_such()
 

@@ -7,11 +7,13 @@ import hashlib
 import itertools
 import random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from tests.harness.load import PAUSE, Clients
+from tests.harness.transports import announces_end
 from tests.harness.wire import Address, Reply, Silent, Wire, request
 
 
@@ -57,8 +59,8 @@ class Outcomes:
 class Marked(Clients[Outcomes]):
     """`clients` threads that ask `/?id=…&s=…`, each on a connection of its own, `depth` requests at a time.
 
-    Every third request has a body. `requests` is how many each client makes (in all), None: until `stop`. Ids are
-    counted from `first`.
+    `connect` opens a connection, of any transport. Every third request has a body. `requests` is how many each client
+    makes (in all), None: until `stop`. Ids are counted from `first`.
     """
 
     def __init__(
@@ -74,8 +76,10 @@ class Marked(Clients[Outcomes]):
         first: int = 0,
         timeout: float = 20.0,
         pause: float = PAUSE,
+        connect: Callable[..., Wire] = Wire,
     ) -> None:
         self.address = address
+        self._connect = connect
         self.pause = pause
         self.seconds = seconds
         self.depth = depth
@@ -100,7 +104,7 @@ class Marked(Clients[Outcomes]):
         left = self.requests
         while not self._stop.is_set() and left != 0:
             try:
-                wire = Wire(self.address, timeout=self.timeout)
+                wire = self._connect(self.address, timeout=self.timeout)
             except OSError as error:
                 with self._lock:
                     if self.left:
@@ -144,8 +148,8 @@ class Marked(Clients[Outcomes]):
             if self.depth == 1:
                 self.outcomes.slowest = max(self.outcomes.slowest, time.monotonic() - began)
             self._judge(id_, body, reply)
-            fresh, goes_on = False, not reply.closes
-            if reply.closes and sent:
+            fresh, goes_on = False, not announces_end(wire, reply)
+            if not goes_on and sent:
                 # A draining worker ends the connection in order; what it has not begun is the client's to repeat.
                 self._ended([id_ for id_, _ in sent], Silent("announced"), False)
                 return False

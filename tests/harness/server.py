@@ -15,7 +15,7 @@ import tempfile
 import threading
 import uuid
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -221,8 +221,8 @@ class Server:
 
         `fresh`: with an interpreter of its own, and not forked from one that has imported what the arbiter imports.
         """
-        self.wire_type = Wire
-        """Connections of tests: HTTP/1.1, unless a suite asks the same over HTTP/2."""
+        self.wire_type: Callable[..., Wire] = Wire
+        """Connections of tests: HTTP/1.1 in the clear, unless a suite asks the same over another transport."""
         self.wire_options: dict[str, Any] = {}
         self.scheme = "http"
         """What its applications see."""

@@ -72,10 +72,11 @@ class SecureWire(Wire):
         name: str = "localhost",
         session: ssl.SSLSession | None = None,
         timeout: float = PATIENCE,
+        receive_buffer: int | None = None,
         first: bytes = b"",
     ) -> None:
         """`first` is sent in the clear, before TLS. Raises ssl.SSLError."""
-        super().__init__(address, timeout=timeout)
+        super().__init__(address, timeout=timeout, receive_buffer=receive_buffer)
         try:
             self.sock.sendall(first)
             self.secure = context.wrap_socket(self.sock, server_hostname=name, session=session)
