@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -14,10 +13,8 @@ import pytest
 from tricorn.control.client import Control
 
 from tests.harness import KINDS, Site, Wire, configured, until
-from tests.harness.certificates import Authority
-from tests.harness.http2_client import Http2Client
 from tests.harness.spread import by_worker
-from tests.harness.tls import SecureWire, client
+from tests.harness.transports import CLEAR, TRANSPORTS, Transport
 from tests.harness.wire import Reply, request
 
 pytestmark = pytest.mark.beyond_reference("there a session needs one worker, or a balancer")
@@ -56,15 +53,12 @@ class Session:
         assert (reply.status, reply.json()["count"]) == (404, None), reply
 
 
-Connect = Callable[[Site], Wire]
-
-
-def one_each(server: Site, connect: Callable[[], Wire] | None = None) -> list[Session]:
+def one_each(server: Site, transport: Transport = CLEAR) -> list[Session]:
     """A session in each worker."""
     found: dict[int, Session] = {}
     while len(found) < len(server.worker_pids()):
         with ExitStack() as stack:
-            wires = [stack.enter_context((connect or server.connect)()) for _ in server.worker_pids()]
+            wires = [stack.enter_context(transport.connect(server.address)) for _ in server.worker_pids()]
             for wire in wires:  # at once, so that not all go to the same worker
                 wire.send(request("GET", "/new?s=0.01"))
             sessions = [Session(wire.reply()) for wire in wires]
@@ -72,43 +66,18 @@ def one_each(server: Site, connect: Callable[[], Wire] | None = None) -> list[Se
     return list(found.values())
 
 
-def over_tls(authority: Authority, more: str) -> tuple[str, Connect]:
-    issued = authority.issue("server")
-    context = client(authority)
-    lines = f"{more}certfile = {str(issued.certificate)!r}\nkeyfile = {str(issued.key)!r}\n"
-    return lines, lambda server: SecureWire(server.address, context)
-
-
-def over_http2(_: Authority, more: str) -> tuple[str, Connect]:
-    lines = f"{more}http_protocols = 'h2,h1'\nhttp2_cleartext = 'prior-knowledge'\n"
-    return lines, lambda server: Http2Client(server.address)
-
-
-def in_the_clear(_: Authority, more: str) -> tuple[str, Connect]:
-    return more, lambda server: server.connect()
-
-
-TRANSPORTS = {"clear": in_the_clear, "tls": over_tls, "http2": over_http2}
-
-
-@pytest.fixture(params=TRANSPORTS)
-def transport(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Connect]:
-    """What the configuration says besides, and how a client connects."""
-    return TRANSPORTS[request.param](Authority(tmp_path), NAMED)
-
-
+@TRANSPORTS
 @KINDS
-def test_each_request_of_a_session_is_served_where_it_is(worker_class: str, transport: tuple[str, Connect]) -> None:
-    more, connect = transport
-    with site(worker_class, more) as server, ExitStack() as stack:
+def test_each_request_of_a_session_is_served_where_it_is(worker_class: str, transport: Transport) -> None:
+    with site(worker_class, NAMED + transport.lines) as server, ExitStack() as stack:
         server.log.wait(LINE)
-        sessions = one_each(server, lambda: connect(server))
-        wires = by_worker(server, stack, connect=lambda: connect(server), each=2)
+        sessions = one_each(server, transport)
+        wires = by_worker(server, stack, connect=partial(transport.connect, server.address), each=2)
         for wire in (wire for some in wires.values() for wire in some):
             for session in sessions:
                 count = session.is_served(wire)
                 assert session.is_served(wire, body=b"x" * 300_000) == count + 1, "a large one"
-                with connect(server) as fresh:
+                with transport.connect(server.address) as fresh:
                     assert session.is_served(fresh) == count + 2
         assert {row["pid"] for row in told(server)} == set(server.worker_pids())
 
@@ -124,22 +93,22 @@ def test_without_the_setting_it_is_as_elsewhere(worker_class: str) -> None:
         assert told(server) == []
 
 
+@TRANSPORTS
 @KINDS
 def test_a_request_waits_for_the_worker_of_its_session_and_no_other_does(
-    worker_class: str, transport: tuple[str, Connect], tmp_path: Path
+    worker_class: str, transport: Transport, tmp_path: Path
 ) -> None:
-    more, connect = transport
     gate = tmp_path / "gate"
     most = 1 if worker_class == "sync" else 2
-    with site(worker_class, more) as server, ExitStack() as stack:
+    with site(worker_class, NAMED + transport.lines) as server, ExitStack() as stack:
         stack.callback(gate.touch)
-        session, _ = one_each(server, lambda: connect(server))
-        other = stack.enter_context(connect(server))
-        holding = [stack.enter_context(connect(server)) for _ in range(most)]
+        session, _ = one_each(server, transport)
+        other = stack.enter_context(transport.connect(server.address))
+        holding = [stack.enter_context(transport.connect(server.address)) for _ in range(most)]
         for wire in holding:
             session.send(wire, f"/?gate={gate}")
         until(lambda: running(server, session.pid) >= most, "its worker is busy")
-        waiting = stack.enter_context(connect(server))
+        waiting = stack.enter_context(transport.connect(server.address))
         session.send(waiting)
         for _ in range(10):
             assert other.get("/").json()["pid"] != session.pid
@@ -148,19 +117,17 @@ def test_a_request_waits_for_the_worker_of_its_session_and_no_other_does(
         assert [(reply.status, reply.json()["pid"]) for reply in replies] == [(200, session.pid)] * (most + 1)
 
 
+@TRANSPORTS
 @KINDS
-def test_sessions_of_a_killed_worker_are_over_and_others_go_on(
-    worker_class: str, transport: tuple[str, Connect]
-) -> None:
-    more, connect = transport
-    with site(worker_class, more) as server:
-        lost, kept = one_each(server, lambda: connect(server))
+def test_sessions_of_a_killed_worker_are_over_and_others_go_on(worker_class: str, transport: Transport) -> None:
+    with site(worker_class, NAMED + transport.lines) as server:
+        lost, kept = one_each(server, transport)
         os.kill(lost.pid, signal.SIGKILL)
         until(lambda: lost.pid not in server.worker_pids() and len(server.worker_pids()) == 2, "it has a successor")
         for _ in range(4):
-            with connect(server) as wire:
+            with transport.connect(server.address) as wire:
                 lost.is_over(wire)
-            with connect(server) as wire:
+            with transport.connect(server.address) as wire:
                 kept.is_served(wire)
 
 

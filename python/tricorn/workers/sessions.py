@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from tricorn.workers.native import Core
 
 LIBRARIES = (("mcp", "mcp.server"), ("socketio", "engineio"), ("cookie:session", "nicegui"))
-"""With `auto`: a name, and the module that makes sessions so called in the memory of its process. A page of NiceGUI is a
-session before its socket is; the cookie is there with a `storage_secret`."""
+"""With `auto`: a name, and the module that makes sessions so called in the memory of its process. A page of NiceGUI is
+a session before its socket is; the cookie is there with a `storage_secret`."""
 
 
 def follow(worker: Contract, core: Core) -> None:

@@ -77,9 +77,9 @@ class Queueing(Section):
         own=True,
         help="Send requests of one session to the worker that has it: auto, off, or where the session is named.",
         doc="For applications that keep sessions in memory. With `auto`, workers that have loaded the `mcp` package "
-        "use `mcp` (the field `Mcp-Session-Id`), those with `engineio` use `socketio` (Socket.IO by polling), and those "
-        "with `nicegui` use `cookie:session`, too; a line in the log says so. Other names: `header:NAME`, `cookie:NAME`, `query:NAME`, and `peer` (the client's "
-        "address). There the worker that serves a name first keeps it. A comma separates several names. A worker that "
-        "ends takes its sessions with it. No effect with one worker, or with `--no-handover`. [Sessions and "
-        "workers](../guides/sessions.md).",
+        "use `mcp` (the field `Mcp-Session-Id`), those with `engineio` use `socketio` (Socket.IO by polling), and "
+        "those with `nicegui` use `cookie:session`, too; a line in the log says so. Other names: `header:NAME`, "
+        "`cookie:NAME`, `query:NAME`, and `peer` (the client's address). There the worker that serves a name first "
+        "keeps it. A comma separates several names. A worker that ends takes its sessions with it. No effect with one "
+        "worker, or with `--no-handover`. [Sessions and workers](../guides/sessions.md).",
     )
