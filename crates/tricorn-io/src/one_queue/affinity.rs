@@ -50,6 +50,11 @@ impl Affinity {
         let _ = self.namings.set(namings);
     }
 
+    /// From now on this worker has no session.
+    pub fn give_up(&self) {
+        self.sessions.own(self.own, 0);
+    }
+
     #[inline]
     fn namings(&self) -> &[Naming] {
         self.namings.get().map_or(&[], Vec::as_slice)

@@ -213,12 +213,13 @@ impl Reactor {
         self.dispatch.looked_at()
     }
 
-    /// Nothing is left that a draining worker should wait for.
+    /// Nothing is left that a draining worker should wait for. From then on it has no sessions, so that nothing comes for it.
     pub fn is_drained(&self) -> bool {
-        self.connections.is_draining()
-            && self.accepting.is_gone()
-            && self.connections.len() == 0
-            && !self.mailbox.as_ref().is_some_and(|mailbox| mailbox.holds_any())
+        if !(self.connections.is_draining() && self.accepting.is_gone() && self.connections.len() == 0) {
+            return false;
+        }
+        self.connections.give_up_sessions();
+        !self.mailbox.as_ref().is_some_and(|mailbox| mailbox.holds_any())
     }
 
     /// How long the poller may sleep.

@@ -161,6 +161,13 @@ impl Connections {
         }
     }
 
+    /// This worker has no sessions any more.
+    pub fn give_up_sessions(&self) {
+        if let Some(affinity) = &self.affinity {
+            affinity.give_up();
+        }
+    }
+
     pub fn affinity(&self) -> Option<&Arc<Affinity>> {
         self.affinity.as_ref().filter(|affinity| affinity.is_in_use())
     }
