@@ -8,10 +8,12 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.apps.counted import MEET
 from tests.harness import GREEN, Site, Wire, proc, until
 from tests.harness.server import free_port
+from tests.harness.transports import CLEAR, Transport
 
 THREADS = 4
 TIMEOUT = 4
@@ -55,8 +57,9 @@ class Bill:
 class Scene:
     """A server with `workers` workers of a class, and a ledger; a context manager."""
 
-    def __init__(self, worker_class: str, workers: int, directory: Path) -> None:
+    def __init__(self, worker_class: str, workers: int, directory: Path, transport: Transport = CLEAR) -> None:
         self.worker_class = worker_class
+        self.transport = transport
         self.workers = workers
         self.ledger = directory / "ledger"
         self.directory = directory
@@ -76,7 +79,9 @@ class Scene:
             admin=self.admin[1],
             control=str(self.control),
         )
-        self.server = Site(config + MEET, app="stormy:application", workers=workers, env={"LEDGER": str(self.ledger)})
+        config += MEET + transport.lines
+        self.server = Site(config, app="stormy:application", workers=workers, env={"LEDGER": str(self.ledger)})
+        self.server.wire_type = transport.connect
 
     def __enter__(self) -> Scene:  # noqa: PYI034 (typing.Self is younger than Python 3.10)
         self.server.start()
@@ -91,8 +96,8 @@ class Scene:
         """Whether the storm goes on after so many seconds."""
         return not self.over.wait(seconds)
 
-    def connect(self, timeout: float = 20.0) -> Wire:
-        return self.server.connect(timeout=timeout)
+    def connect(self, timeout: float = 20.0, **options: Any) -> Wire:
+        return self.server.connect(timeout=timeout, **options)
 
     def serving(self) -> list[int]:
         """The workers whose application has been called, so that they have booted."""

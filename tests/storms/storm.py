@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tests.harness.marked import Marked
 from tests.harness.site import replaced
+from tests.harness.transports import NAMES, Transport, named
 from tests.storms import books, weather
 from tests.storms.scene import Scene, settled
 from tests.storms.weather import Front, Weather
@@ -28,13 +29,15 @@ class Plan(NamedTuple):
     workers: int
     kinds: list[Weather]
     seconds: float
+    transport: Transport
     ends_in_load: bool
     """The server is told to stop while requests come; else it is looked at first."""
 
     def __str__(self) -> str:
         kinds = ", ".join(kind.name for kind in self.kinds)
         end = ", TERM under load" if self.ends_in_load else ""
-        return f"storm {self.seed}: {self.worker_class} × {self.workers}, {self.seconds:.1f} s of {kinds}{end}"
+        by = f"{self.worker_class} × {self.workers}, {self.transport}"
+        return f"storm {self.seed}: {by}, {self.seconds:.1f} s of {kinds}{end}"
 
 
 def plan(seed: int) -> Plan:
@@ -46,6 +49,7 @@ def plan(seed: int) -> Plan:
         dice.randint(1, 3),
         weather.forecast(worker_class, dice),
         dice.uniform(2.0, 5.0),
+        named(NAMES[seed // len(CLASSES) % len(NAMES)]),
         dice.random() < 1 / 3,
     )
 
@@ -53,7 +57,7 @@ def plan(seed: int) -> Plan:
 def rage(planned: Plan) -> None:
     """Raises AssertionError, with the plan and the server's log, when something does not hold."""
     with tempfile.TemporaryDirectory(prefix="tricorn-storm-") as folder:
-        scene = Scene(planned.worker_class, planned.workers, Path(folder))
+        scene = Scene(planned.worker_class, planned.workers, Path(folder), planned.transport)
         try:
             happen(scene, planned)
         except (AssertionError, OSError) as error:
@@ -69,7 +73,10 @@ def told(lines: list[str]) -> list[str]:
 
 def happen(scene: Scene, planned: Plan) -> None:
     dice = random.Random(planned.seed + 1)
-    with scene, Marked(scene.server.address, clients=CLIENTS, seed=planned.seed, timeout=30) as load:
+    clients = Marked(
+        scene.server.address, clients=CLIENTS, seed=planned.seed, timeout=30, connect=planned.transport.connect
+    )
+    with scene, clients as load:
         load.settle(20)
         before = max(books.descriptors(scene).values())
         front = Front(scene, planned.kinds, dice)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.storms.storm import plan, rage
+from tests.harness.transports import NAMES
+from tests.storms.storm import CLASSES, plan, rage
 
 pytestmark = pytest.mark.beyond_reference("there a request is lost where one is kept here")
 
-SEEDS = range(7)
-"""One for each worker class."""
+SEEDS = range(len(CLASSES) * len(NAMES))
+"""One for each worker class and transport."""
 
 
 @pytest.mark.timeout(180)

@@ -22,7 +22,8 @@ from tricorn.control.client import Control, NoAnswer, NoServer, Refused, TooLate
 from tests.apps.hostile import LINES
 from tests.harness import EVENT_LOOPS, Malformed, Wire, proc
 from tests.harness.classes import THREADED
-from tests.harness.frames import BINARY, Frames
+from tests.harness.frames import BINARY
+from tests.harness.transports import HTTP_2
 from tests.harness.wire import Silent, request
 from tests.storms.scene import Scene, send
 
@@ -93,7 +94,7 @@ def forks(scene: Scene, dice: random.Random) -> None:
             reply = wire.get(f"/fork?how={how}")
             if reply.status != 200 or "child" not in reply.json():
                 scene.complain(f"fork: {reply.status} {reply.body[:100]!r}")
-            elif wire.unread:
+            elif scene.transport is not HTTP_2 and wire.unread:
                 scene.complain(f"fork: a second answer {wire.unread[:100]!r}")
 
 
@@ -183,7 +184,7 @@ def uploads(scene: Scene, dice: random.Random) -> None:
     digest = hashlib.sha256(body).hexdigest()
     while scene.wait(dice.uniform(0.0, 0.1)):
         with suppress(*ENDED), scene.connect() as wire:
-            if dice.random() < 0.5:
+            if dice.random() < 0.5 or scene.transport is HTTP_2:
                 reply = wire.ask("POST", "/upload?id=-", (), body)
             else:
                 step = dice.choice((1000, 65536, 1 << 20))
@@ -202,14 +203,14 @@ def half_heads(scene: Scene, dice: random.Random) -> None:
     with ExitStack() as stack:
         while scene.wait(0.02):
             with suppress(OSError):
-                wire = stack.enter_context(scene.connect(timeout=2))
+                wire = stack.enter_context(scene.transport.http1(scene.server.address, timeout=2))
                 wire.send(b"GET / HTTP/1.1\r\nX: " + b"x" * dice.randrange(0, 2000))
 
 
 def slow_readers(scene: Scene, dice: random.Random) -> None:
     """Clients that ask for megabytes and read late, or leave in the middle."""
     while scene.wait(dice.uniform(0.05, 0.3)):
-        with suppress(*ENDED), Wire(scene.server.address, receive_buffer=4096) as wire:
+        with suppress(*ENDED), scene.connect(receive_buffer=4096) as wire:
             megabytes = dice.randint(1, 3)
             wire.send(request("GET", f"/stream?mb={megabytes}"))
             scene.wait(dice.uniform(0.0, 1.0))
@@ -223,7 +224,7 @@ def slow_readers(scene: Scene, dice: random.Random) -> None:
 
 def websockets(scene: Scene, dice: random.Random) -> None:
     while scene.wait(dice.uniform(0.0, 0.1)):
-        with suppress(*ENDED), Frames(scene.server.address, "/ws", timeout=20) as wire:
+        with suppress(*ENDED), scene.transport.frames(scene.server.address, "/ws", timeout=20) as wire:
             for _ in range(dice.randint(1, 20)):
                 text = dice.randbytes(dice.choice((1, 125, 3000)))
                 wire.put(BINARY, text)
