@@ -265,6 +265,7 @@ impl Engine {
         if let Some(ready) = core.reactor.next_readiness() {
             return Wake::Ready(ready);
         }
+        shared.look_before_stream(core);
         let next = shared.take_front(core).or_else(|| core.reactor.pump(Runner::AppThread));
         if core.reactor.is_over_limit() {
             shared.look_after_queue(core);

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! [`Capacity`] knows what could begin, [`Queue`] what waits. What depends on both stands here.
-use super::queue::Queue;
+use super::connections::Waits;
+use super::queue::{Queue, Waiting};
 use crate::config::Config;
 use crate::exchange::id::RequestId;
 use crate::waiting::capacity::{Callers, Capacity};
@@ -58,16 +59,23 @@ impl Admission {
         self.queue.oldest()
     }
 
-    /// The request waits from now on. `since`: when it began to wait, perhaps before it was complete.
-    pub fn insert(&mut self, id: RequestId, complete: u64, since: u64, now: u64) {
+    /// The request waits from now on.
+    pub fn insert(&mut self, id: RequestId, waits: &Waits, now: u64) {
+        let Waits { trunk, complete, since } = *waits;
         let due = if self.limits.wait > 0 { since.saturating_add(self.limits.wait) } else { u64::MAX };
-        self.queue.insert(id, complete, due, now);
+        self.queue.insert(Waiting { id, trunk, complete, due }, now);
     }
 
     /// Takes the request that is served next.
     #[inline]
     pub fn next(&mut self, now: u64) -> Option<RequestId> {
         self.queue.next(now)
+    }
+
+    /// Whether the request that is served next is one of an HTTP/2 connection.
+    #[inline]
+    pub fn is_stream_next(&self, now: u64) -> bool {
+        self.queue.is_stream_next(now)
     }
 
     /// Takes the request that has waited longest.
@@ -86,8 +94,8 @@ impl Admission {
     }
 
     /// Takes this request out; whether it was there.
-    pub fn remove(&mut self, id: RequestId) -> bool {
-        self.queue.remove(id)
+    pub fn remove(&mut self, id: RequestId, now: u64) -> bool {
+        self.queue.remove(id, now)
     }
 
     /// The requests that wait, in the order in which they would be served.
@@ -154,6 +162,10 @@ mod tests {
         RequestId::new(connection, 0)
     }
 
+    fn waits(complete: u64, since: u64) -> Waits {
+        Waits { trunk: None, complete, since }
+    }
+
     fn of(callers: Callers, joined: usize, limits: Limits) -> Admission {
         let mut admission = Admission::new(Queue::new(QueueOrder::Fifo), callers, limits);
         admission.capacity_mut().staff(joined);
@@ -166,7 +178,7 @@ mod tests {
     fn what_a_free_thread_will_take_does_not_count_for_the_limit() {
         let mut admission = of(Callers::Threads, 1, LIMITS);
         for nr in 1..=4 {
-            admission.insert(id(nr), nr, nr, 10);
+            admission.insert(id(nr), &waits(nr, nr), 10);
         }
         assert_eq!(admission.take_excess(10, || 10), Some(id(4)), "one will begin, two may wait");
         assert_eq!(admission.take_excess(10, || 10), None);
@@ -178,7 +190,7 @@ mod tests {
     #[test]
     fn a_request_is_late_from_when_it_began_to_wait() {
         let mut admission = of(Callers::Threads, 0, LIMITS);
-        admission.insert(id(1), 50, 20, 50);
+        admission.insert(id(1), &waits(50, 20), 50);
         assert_eq!((admission.due(), admission.take_late(119, 9)), (Some(120), vec![]));
         assert_eq!(admission.take_late(120, 9), [id(1)]);
         assert!(
@@ -193,7 +205,7 @@ mod tests {
     fn a_hub_that_is_held_up_is_waited_for_before_requests_are_one_too_many() {
         let mut admission = of(Callers::Hub, 9, Limits { wait: 0, ..LIMITS });
         for nr in 1..=3 {
-            admission.insert(id(nr), nr, nr, 10);
+            admission.insert(id(nr), &waits(nr, nr), 10);
         }
         admission.capacity_mut().set_stuck(true, 1_000);
         let end = 1_000 + config::MOMENT;
@@ -207,8 +219,8 @@ mod tests {
         let mut admission = of(Callers::Threads, 3, LIMITS);
         (0..3).for_each(|_| admission.capacity_mut().began());
         assert!(!admission.waits_in_vain() && !admission.is_full());
-        admission.insert(id(1), 10, 10, 10);
-        admission.insert(id(2), 11, 11, 11);
+        admission.insert(id(1), &waits(10, 10), 10);
+        admission.insert(id(2), &waits(11, 11), 11);
         assert!(admission.waits_in_vain() && admission.is_full() && admission.offered() == 0);
     }
 }

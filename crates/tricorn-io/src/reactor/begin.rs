@@ -22,7 +22,7 @@ impl Reactor {
     pub fn enqueue(&mut self, id: RequestId) {
         let now = clock::now();
         let Some(waits) = self.connections.note_wait(id, now) else { return };
-        self.dispatch.insert(id, waits.complete, waits.since, now);
+        self.dispatch.insert(id, &waits, now);
         self.connections.count_file(id);
         self.connections.await_turn(id);
     }

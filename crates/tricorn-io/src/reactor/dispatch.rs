@@ -1,8 +1,11 @@
 //! What is begun next: events and requests that wait, by what app threads can do.
 use super::admission::Admission;
+use super::connections::Waits;
+use crate::clock;
 use crate::exchange::id::RequestId;
 use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::poll::{Event, Events};
+use crate::turn::TURN;
 use std::collections::VecDeque;
 
 pub(super) struct Dispatch {
@@ -99,9 +102,9 @@ impl Dispatch {
 
 /// Requests that wait. What siblings see of them is told by [`Dispatch::publish`].
 impl Dispatch {
-    /// The request waits from now on. `since`: when it began to wait, perhaps before it was complete.
-    pub fn insert(&mut self, id: RequestId, complete: u64, since: u64, now: u64) {
-        self.admission.insert(id, complete, since, now);
+    /// The request waits from now on.
+    pub fn insert(&mut self, id: RequestId, waits: &Waits, now: u64) {
+        self.admission.insert(id, waits, now);
         self.publish();
     }
 
@@ -111,6 +114,18 @@ impl Dispatch {
         let id = self.admission.next(self.looked_at)?;
         self.publish();
         Some(id)
+    }
+
+    /// Whether what is served next is a request of an HTTP/2 connection, and the events were looked at a turn ago: those whose requests
+    /// have come meanwhile are to stand in the queue before a client with many streams has one turn after another.
+    #[inline]
+    pub fn defers_stream(&self) -> bool {
+        self.admission.is_stream_next(self.looked_at) && self.is_turn_over(clock::now())
+    }
+
+    #[inline]
+    pub fn is_turn_over(&self, now: u64) -> bool {
+        now.saturating_sub(self.looked_at) > TURN
     }
 
     /// Takes the request that has waited longest.
@@ -130,7 +145,7 @@ impl Dispatch {
 
     /// Takes this request out; whether it was there.
     pub fn remove(&mut self, id: RequestId) -> bool {
-        self.admission.remove(id)
+        self.admission.remove(id, self.looked_at)
     }
 
     /// The first request that may go to a sibling, in the order in which they would be served.

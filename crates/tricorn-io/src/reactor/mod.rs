@@ -34,6 +34,7 @@ mod handshake;
 mod jobs;
 mod leave;
 mod leftover;
+mod lines;
 mod listen;
 mod listener;
 mod mailbox;
@@ -158,6 +159,12 @@ impl Reactor {
     pub fn has_work(&self) -> bool {
         let has_request = self.dispatch.admission().has_waiting() || self.accepting.is_offered();
         has_request && self.may_start() || self.has_more()
+    }
+
+    /// Whether the events are to be looked at before the next request begins ([`Dispatch::defers_stream`]).
+    #[inline]
+    pub fn awaits_look(&self) -> bool {
+        self.dispatch.events().is_empty() && self.dispatch.defers_stream() && self.may_start()
     }
 
     fn has_more(&self) -> bool {

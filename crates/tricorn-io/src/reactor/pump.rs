@@ -13,6 +13,8 @@ impl Reactor {
     /// at a time, so that a request is answered while its bytes are still warm. Connections that have more bytes than fit
     /// the turn wait in `again` for the next look at the events ([`Reactor::has_leftovers`]). What is more work than the baton
     /// may be held for is left to the next holder ([`Reactor::has_work`]).
+    ///
+    /// Once a turn is over, requests of HTTP/2 connections come last: who has asked meanwhile is in the queue before the next of them.
     pub fn pump(&mut self, runner: Runner) -> Option<Box<Exchange>> {
         self.connections.work_mut().begin(runner);
         let starts = runner == Runner::AppThread && self.may_start();
@@ -20,7 +22,11 @@ impl Reactor {
             if !self.connections.work_mut().takes_step() {
                 return None;
             }
-            if starts && let Some(id) = self.dispatch.next_request() {
+            let is_deferred = starts && self.dispatch.defers_stream();
+            if starts
+                && !is_deferred
+                && let Some(id) = self.dispatch.next_request()
+            {
                 if let Some(exchange) = self.begin_waiting(id) {
                     return Some(exchange);
                 }
@@ -45,12 +51,18 @@ impl Reactor {
             } else if self.connections.work().has_held() {
                 self.connections.send_held();
                 continue;
+            } else if is_deferred && let Some(id) = self.dispatch.next_request() {
+                if let Some(exchange) = self.begin_waiting(id) {
+                    return Some(exchange);
+                }
+                continue;
             } else {
                 return None;
             };
             let Some(id) = complete.and_then(|id| self.follow(id)) else { continue };
-            if starts && !self.dispatch.admission().has_waiting() {
-                let complete = self.connections.complete_since(id);
+            let complete = self.connections.complete_since(id);
+            let comes_last = self.dispatch.is_turn_over(complete) && self.connections.is_stream(id);
+            if starts && !comes_last && !self.dispatch.admission().has_waiting() {
                 if let Some(exchange) = self.begin(id, complete) {
                     return Some(exchange);
                 }

@@ -4,8 +4,8 @@ use crate::harness;
 use harness::http2::{Client2, END_STREAM};
 use harness::hub::HubServer;
 use harness::*;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use tricorn_io::{Config, Engine, Exchange, Http2, Incoming, Sent, clock::SECOND};
 use tricorn_proto::http2::frame::Kind;
 use tricorn_proto::http2::{PREFACE, Settings};
@@ -58,6 +58,39 @@ fn a_stream_is_answered_while_another_one_waits() {
     gate.open(1);
     assert_eq!(client.response(held).body, b"held");
     assert_eq!(server.get(Word::Connections), 1, "streams are none");
+}
+
+#[test]
+fn a_client_with_many_streams_has_one_turn_in_each_round() {
+    let (gate, begun) = (Gate::default(), Arc::new(Mutex::new(Vec::new())));
+    let (held, notes) = (gate.clone(), begun.clone());
+    let server = Server::start(speaking(Config { threads: 1, ..config() }), move |engine, exchange| {
+        let path = path(exchange);
+        match &*path {
+            "/held" => held.pass(),
+            _ => notes.lock().expect("notes").push(path),
+        }
+        answer(engine, exchange, b"");
+    });
+    let mut greedy = Client2::connect(server.address, WINDOW);
+    let held = greedy.get("/held");
+    gate.until_held(1);
+    let mut streams: Vec<u32> = (1..=4).map(|nr| greedy.get(&format!("/greedy/{nr}"))).collect();
+    server.until(Word::Queued, 4);
+    let mut polite = server.connect();
+    polite.ask("/polite");
+    server.until(Word::Queued, 5);
+    let mut other = Client2::connect(server.address, WINDOW);
+    let others = ["/other/1", "/other/2"].map(|path| other.get(path));
+    server.until(Word::Queued, 7);
+    gate.open(1);
+    assert_eq!(polite.response().status, 200);
+    streams.push(held);
+    assert!(streams.into_iter().all(|stream| greedy.response(stream).status == 200));
+    assert!(others.into_iter().all(|stream| other.response(stream).status == 200));
+    let order = ["/greedy/1", "/polite", "/other/1", "/greedy/2", "/other/2", "/greedy/3", "/greedy/4"];
+    assert_eq!(*begun.lock().expect("notes"), order);
+    server.until(Word::Queued, 0);
 }
 
 #[test]

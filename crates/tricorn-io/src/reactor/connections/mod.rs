@@ -65,6 +65,7 @@ pub use attended::{Readiness, SlotReadiness};
 pub(super) use conn::has_left;
 pub(super) use outcome::Outcome;
 pub(super) use reject::{After, Rejection, Unbegun};
+pub use requests::Waits;
 pub(super) use welcome::Newcomer;
 pub use work::Runner;
 

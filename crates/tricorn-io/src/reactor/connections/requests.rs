@@ -1,13 +1,18 @@
 //! Requests that no exchange has: what is known of them, and what becomes of their buffers.
 use super::Connections;
+use super::conn::Role;
 use crate::clock;
 use crate::config;
 use crate::exchange::body::Body;
 use crate::exchange::buffers::Request;
 use crate::exchange::id::RequestId;
+use crate::sys::poll::Token;
 
-/// Since when a complete request waits (monotonic nanoseconds).
+/// How a complete request waits (times: monotonic nanoseconds).
+#[derive(Debug, Clone, Copy)]
 pub struct Waits {
+    /// The HTTP/2 connection that it came by.
+    pub trunk: Option<Token>,
     pub complete: u64,
     /// Perhaps before it was complete: by what a trusted front end says.
     pub since: u64,
@@ -19,12 +24,18 @@ impl Connections {
         let conn = self.conns.get_mut(id.connection())?;
         let request = conn.serial.request_mut(id)?;
         request.note_wait(conn.origin.trusted, now);
-        Some(Waits { complete: request.times.complete, since: request.times.waits_since })
+        let trunk = if let Role::Stream { trunk, .. } = conn.role { Some(trunk) } else { None };
+        Some(Waits { trunk, complete: request.times.complete, since: request.times.waits_since })
     }
 
     /// When a request was complete; 0: it is gone.
     pub fn complete_since(&self, id: RequestId) -> u64 {
         self.conns.request(id).map_or(0, |request| request.times.complete)
+    }
+
+    /// Whether a request came by a connection of HTTP/2.
+    pub fn is_stream(&self, id: RequestId) -> bool {
+        self.conns.get(id.connection()).is_some_and(|conn| matches!(conn.role, Role::Stream { .. }))
     }
 
     /// Whether the client of a request has left that has not begun.

@@ -5,6 +5,7 @@ use super::deadlines::{Deadlines, TimedPhase};
 use super::lifetime::Lifetime;
 use super::loan::Loan;
 use super::phase::{Change, Phase};
+use super::requests::Waits;
 use super::timeouts::{BodyVerdict, Timeouts, note_progress};
 use crate::clock::{MILLI, SECOND};
 use crate::config::{self, BodyRate, QueueOrder};
@@ -78,7 +79,8 @@ impl Worker {
     fn ask(&mut self, token: Token) {
         self.change(token, Change::Head);
         self.change(token, Change::Complete);
-        self.admission.insert(RequestId::new(token, 0), self.now, self.now, self.now);
+        let waits = Waits { trunk: None, complete: self.now, since: self.now };
+        self.admission.insert(RequestId::new(token, 0), &waits, self.now);
     }
 
     /// A thread takes the request that is served next.
