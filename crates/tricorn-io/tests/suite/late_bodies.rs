@@ -105,7 +105,13 @@ fn a_stream_is_lent_once_its_content_has_come() {
     second.chunks(10_000).for_each(|piece| client.data(post, piece, false));
     client.data(post, b"", true);
     let response = client.response(post);
-    assert!(response.body == [b"1 /up\nabc", content.as_slice()].concat(), "{} bytes", response.body.len());
+    assert!(
+        response.body == [b"1 /up\nabc", content.as_slice()].concat(),
+        "{} {:?} {} bytes",
+        response.status,
+        response.reset,
+        response.body.len()
+    );
     assert_eq!(workers.get(0, Word::Lent), 1);
     workers.unblock_all();
 }

@@ -390,8 +390,9 @@ fn tls_on_a_plain_door_is_answered_with_an_alert() {
     }
     assert_eq!(server.get(Word::Refused), 2);
     server.connect().get("/");
-    let told = server.notices().iter().filter(|notice| notice.text.contains("is certfile missing?")).count();
-    assert_eq!(told, 1, "once a minute");
+    let told = || server.notices().iter().filter(|notice| notice.text.contains("is certfile missing?")).count();
+    until("it is told", || told() > 0);
+    assert_eq!(told(), 1, "once a minute");
 }
 
 /// Tells who the client is.
