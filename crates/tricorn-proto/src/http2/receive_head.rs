@@ -112,6 +112,10 @@ impl Connection {
                 Ok(Step::Violated { stream: id, violation })
             }
             Err(Flawed::Refused(refusal)) => {
+                // Its content is never read: the answer is followed by a RST_STREAM of ours, as for a broken rule.
+                if !opening.end_stream {
+                    self.budgets.spend_reset(context.now)?;
+                }
                 self.open(opening, None, request);
                 Ok(Step::Refused { stream: id, refusal })
             }

@@ -210,6 +210,28 @@ fn malformed_requests_spend_the_reset_budget() {
     assert_eq!(flood(&mut Server::new(), upper), (200, Violation::Resets));
 }
 
+/// CVE-2025-8671 by a limit: the answer is complete, and the server resets what is left of the request.
+#[test]
+fn requests_over_a_limit_spend_the_reset_budget_if_content_is_to_come() {
+    let path = format!("/{}", "x".repeat(5000));
+    let fields = [(":method", "POST"), GET[1], (":path", &*path), GET[3]];
+    let refused = |round: u32, server: &mut Server, end: bool| {
+        server.connection.release(id(round.max(1) - 1));
+        headers(id(round), &fields, end)
+    };
+    let (rounds, violation) = flood(&mut Server::new(), |round, server| refused(round, server, false));
+    assert_eq!((rounds, violation), (200, Violation::Resets));
+    let mut server = Server::new();
+    for round in 0..300 {
+        let bytes = refused(round, &mut server, true);
+        assert_eq!(
+            server.receive(&bytes),
+            [Event::Refused { stream: id(round), status: 414 }],
+            "nothing is to be reset"
+        );
+    }
+}
+
 #[test]
 fn data_beyond_the_windows_is_an_error() {
     let full = data(1, &[0; 16_384], false).repeat(4);
