@@ -6,6 +6,7 @@ import gc
 import signal
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -176,6 +177,8 @@ class Pool:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self.stack = ExitStack()
+        """Is left when the servers stop."""
         self._servers: dict[str, Server] = {}
 
     @cached_property
@@ -206,6 +209,7 @@ class Pool:
 
     def stop(self) -> list[str]:
         """Stops all at the same time; what they left behind."""
+        self.stack.close()
         with ThreadPoolExecutor(max(1, len(self._servers))) as threads:
             complaints = threads.map(_complaint, self._servers.keys(), self._servers.values())
             return [complaint for complaint in complaints if complaint]

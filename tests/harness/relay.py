@@ -14,7 +14,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from h2.config import H2Configuration
-from h2.events import DataReceived, Event, ResponseReceived, StreamEnded, StreamReset
+from h2.events import DataReceived, Event, PingAckReceived, ResponseReceived, StreamEnded, StreamReset
 from h2.exceptions import ProtocolError
 
 from tests.harness.frames import accept_of
@@ -140,7 +140,7 @@ class Tunnel:
         self._owed = 0
         """Bytes that are acknowledged when the client has taken them."""
         self._is_accepted = False
-        self._near_ended = self._far_ended = self._is_over = False
+        self._near_ended = self._far_ended = self._is_leaving = self._is_over = False
         self._end_sent = self._end_told = False
 
     def run(self) -> None:
@@ -196,7 +196,11 @@ class Tunnel:
         self._fail()  # the connection is over
 
     def _notice(self, event: Event) -> None:
-        if isinstance(event, ResponseReceived):
+        if isinstance(event, PingAckReceived):
+            self._is_over = True
+        elif self._is_leaving:
+            pass
+        elif isinstance(event, ResponseReceived):
             self._answer([(str(name), str(value)) for name, value in event.headers])
         elif isinstance(event, DataReceived):
             self._to_near += event.data
@@ -220,6 +224,14 @@ class Tunnel:
 
     def _move(self) -> None:
         """Sends what can go."""
+        if not self._is_leaving:
+            self._move_content()
+        self._out += self._http2.data_to_send()
+        with contextlib.suppress(BlockingIOError, ssl.SSLWantWriteError):
+            while self._out:
+                del self._out[: self._far.send(self._out)]
+
+    def _move_content(self) -> None:
         if self._to_near:
             self._send_near()
         if self._owed and not self._to_near and not self._is_over:
@@ -239,10 +251,6 @@ class Tunnel:
             self._upload()
         elif self._near_ended:
             self._give_up()  # the client has not waited for the answer
-        self._out += self._http2.data_to_send()
-        with contextlib.suppress(BlockingIOError, ssl.SSLWantWriteError):
-            while self._out:
-                del self._out[: self._far.send(self._out)]
 
     def _send_near(self) -> None:
         try:
@@ -250,7 +258,6 @@ class Tunnel:
         except BlockingIOError:
             pass
         except OSError:
-            self._to_near.clear()
             self._give_up()
 
     def _begin(self) -> None:
@@ -271,11 +278,15 @@ class Tunnel:
             self._http2.end_stream(self._stream)
 
     def _give_up(self) -> None:
-        """The client is gone: as TCP's RST, the stream's."""
-        if self._stream and not self._is_over:
-            with contextlib.suppress(ProtocolError):
-                self._http2.reset_stream(self._stream, CANCEL)
-        self._is_over = True
+        """The client is gone: as TCP's RST, the stream's. When the server has seen that, its connection ends."""
+        self._near_ended, self._is_leaving = True, True
+        self._to_near.clear()
+        self._to_far.clear()
+        try:
+            self._http2.reset_stream(self._stream, CANCEL)
+            self._http2.ping(bytes(8))
+        except ProtocolError:
+            self._is_over = True
 
     def _fail(self) -> None:
         """The server is gone, or has reset the stream: so is the client's connection."""

@@ -19,17 +19,16 @@ MESSAGE_LIMIT = 1 << 20
 Open = Callable[..., Frames]
 
 
-def echoing(pool: Pool, transport: str, **more: Any) -> Iterator[Server]:
+def echoing(pool: Pool, transport: str, **more: Any) -> Server:
     """Serves WebSockets; over HTTP/2 by a relay, so that a test is none the wiser."""
     if transport not in OVER_HTTP2:
         options = {"worker_class": "asgi", "websocket_max_message_size": MESSAGE_LIMIT, **more}
-        yield pool.get("sockets:application", transport=transport, **options)
-        return
-    for server in echoing(pool, "tcp", **http2_settings(pool, transport), **more):
+        return pool.get("sockets:application", transport=transport, **options)
+    server = echoing(pool, "tcp", **http2_settings(pool, transport), **more)
+    if not is_by_http2(server):
         context = client(pool.authority, alpn=("h2",)) if transport == "h2tls" else None
-        with Relay(server.address, context) as relay:
-            server.address = relay.address
-            yield server
+        server.address = pool.stack.enter_context(Relay(server.address, context)).address
+    return server
 
 
 def is_by_http2(server: Server) -> bool:
@@ -38,13 +37,13 @@ def is_by_http2(server: Server) -> bool:
 
 
 @pytest.fixture(scope="session", params=["tcp", "unix", "h2", "h2tls"])
-def server(request: pytest.FixtureRequest, pool: Pool) -> Iterator[Server]:
-    yield from echoing(pool, request.param)
+def server(request: pytest.FixtureRequest, pool: Pool) -> Server:
+    return echoing(pool, request.param)
 
 
 @pytest.fixture(scope="session", params=["tcp", "h2"])
-def tcp_server(request: pytest.FixtureRequest, pool: Pool) -> Iterator[Server]:
-    yield from echoing(pool, request.param)
+def tcp_server(request: pytest.FixtureRequest, pool: Pool) -> Server:
+    return echoing(pool, request.param)
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.conformance.rfc6455.conftest import echoing
@@ -14,9 +12,9 @@ from tests.harness.wire import Reply, request
 
 
 @pytest.fixture(scope="session", params=["tcp", "unix"])
-def server(request: pytest.FixtureRequest, pool: Pool) -> Iterator[Server]:
+def server(request: pytest.FixtureRequest, pool: Pool) -> Server:
     """HTTP/2 has another handshake (`tests/conformance/rfc8441`)."""
-    yield from echoing(pool, request.param)
+    return echoing(pool, request.param)
 
 
 def refused(server: Server, *asked: bytes) -> Reply:

@@ -5,6 +5,7 @@
 //!      │ ▲
 //!      │ └── complete: HEADERS
 //!      └──any other part, of which some has come──▶ Gathering
+//!   any ──the stream is over, or was reset──▶ Failed
 //! ```
 use super::connection::Connection;
 use super::encode::{BARE_END, DATA, END, Fields, HEAD, INTERIM, MARK, read_head};
@@ -17,41 +18,43 @@ impl Connection {
     /// windows, or what waits for the peer, let no more DATA go. Then [`Connection::offer`] has the stream named when that changes.
     ///
     /// # Errors
-    /// The stream is over, or was reset; or its parts are in no good order.
+    /// The stream is over, or was reset; or its parts are in no good order. The same comes of all that is written then.
     pub fn write(&mut self, stream: u32, bytes: &[u8]) -> Result<usize, Unsendable> {
         let mut at = 0;
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
             let reading = std::mem::take(&mut self.streams.get_mut(stream).ok_or(Unsendable::Closed)?.reading);
-            let (reading, count) = match reading {
-                Reading::Content { left } => {
-                    let (sent, taken) = self.write_content(stream, left, rest)?;
-                    let left = left - sent;
-                    (if left > 0 { Reading::Content { left } } else { Reading::Between }, taken)
-                }
-                Reading::Between => self.write_part(stream, rest)?,
-                Reading::Gathering(part) => self.gather(stream, part, rest)?,
+            let read = match reading {
+                Reading::Content { left } => self.write_content(stream, left, rest),
+                Reading::Between => self.write_part(stream, rest),
+                Reading::Gathering(part) => self.gather(stream, part, rest),
+                Reading::Failed(why) => Err(why),
             };
-            let is_stuck = count == 0;
+            let (reading, result) = match read {
+                Ok((reading, count)) => (reading, Ok(count)),
+                Err(why) => (Reading::Failed(why), Err(why)),
+            };
             if let Some(found) = self.streams.get_mut(stream) {
                 found.reading = reading;
             }
-            if is_stuck {
-                break;
+            match result? {
+                0 => break,
+                count => at += count,
             }
-            at += count;
         }
         Ok(at)
     }
 
-    /// Sends one frame of content. How much of it, and how many bytes were taken: the end, if that is next, travels with it.
-    fn write_content(&mut self, stream: u32, left: u64, rest: &[u8]) -> Result<(u64, usize), Unsendable> {
+    /// Sends one frame of content, of which so much is `left`. What is read next, and how many bytes were taken: the end, if that is
+    /// next, travels with it.
+    fn write_content(&mut self, stream: u32, left: u64, rest: &[u8]) -> Result<(Reading, usize), Unsendable> {
         let length = rest.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         let (content, behind) = rest.split_at(length);
         let is_last = length as u64 == left && behind.starts_with(&BARE_END);
         let end = if is_last { EndStream::Yes } else { EndStream::No };
         let sent = self.send_data(stream, content, end)?;
         let taken = if is_last && sent == length { sent + MARK } else { sent };
-        Ok((sent as u64, taken))
+        let left = left - sent as u64;
+        Ok((if left > 0 { Reading::Content { left } } else { Reading::Between }, taken))
     }
 
     /// Looks at what begins a part.

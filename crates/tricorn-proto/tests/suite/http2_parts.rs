@@ -98,6 +98,20 @@ fn nothing_is_written_on_a_stream_that_was_reset() {
     assert!(server.connection.has_room(1), "nobody is to wait for it");
 }
 
+/// Several write the rest of a response, one after another: each is told, also behind the one that was told first.
+#[test]
+fn a_reset_within_content_is_told_to_all_who_write() {
+    let mut server = Server::new();
+    server.receive(&get(1));
+    let parts = parts([&[b'x'; 70_000], b"two"], &FieldList::new());
+    let taken = server.connection.write(1, &parts).unwrap();
+    assert!(taken < 70_000, "the window is shut within the content");
+    server.receive(&rst_stream(1, 8));
+    for _ in 0..3 {
+        assert_eq!(server.connection.write(1, &parts[taken..]), Err(Unsendable::Closed));
+    }
+}
+
 #[test]
 fn parts_in_no_good_order_are_an_error() {
     let mut server = Server::new();

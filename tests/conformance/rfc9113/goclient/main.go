@@ -93,7 +93,7 @@ func main() {
 	}
 }
 
-// get asks for each path in turn, with the field X-Do if one follows after a space.
+// get asks for each path in turn, with the field X-Do if one follows after a space: its response may have trailers.
 func get(own *player, outcome *Outcome, paths []string) {
 	for _, path := range paths {
 		outcome.Answers = append(outcome.Answers, own.ask(own.request(context.Background(), "GET", path, nil)))
@@ -196,6 +196,7 @@ func (own *player) request(ctx context.Context, method, path string, body io.Rea
 	}
 	if steps != "" {
 		request.Header.Set("X-Do", steps)
+		request.Header.Set("TE", "trailers")
 	}
 	return request
 }
