@@ -117,7 +117,7 @@ pub fn learn(places: &[Place], name: u64, new: Entry, is_valid: impl Fn(Entry) -
 }
 
 /// The place of a worker that is gone or of nobody, or else the one that was used least recently.
-fn to_spare<'p>(places: &'p [Place], minute: u16, is_valid: impl Fn(Entry) -> bool) -> Option<(u64, &'p Place)> {
+fn to_spare(places: &[Place], minute: u16, is_valid: impl Fn(Entry) -> bool) -> Option<(u64, &Place)> {
     let age = |entry: Entry| if is_valid(entry) { minute.wrapping_sub(entry.minute).into() } else { u32::MAX };
     let all = places.iter().map(|place| (place[1].load(Acquire), place));
     all.filter(|(word, _)| !Entry::of(*word).is_busy(minute)).max_by_key(|(word, _)| age(Entry::of(*word)))
