@@ -1,8 +1,8 @@
 //! Every interleaving of threads that sleep with those that wake them: no wake-up is lost, and none is rung twice.
 //!
 //! The words are those of the product, over loom's atomics: `waiting/watch.rs` (what the monitor is at), `until.rs` (until when a
-//! thread sleeps beside others: the monitor of a hub, the sampler), `rung.rs` (whether a hub is rung for), and, under its lock,
-//! `exchange/turn.rs` (whose turn it is to send). loom takes a sequentially
+//! thread sleeps beside others: the monitor of a hub, the sampler), `rung.rs` (whether a hub is rung for), `attention.rs` (whether the
+//! monitor looks at streams with each tick), and, under its lock, `exchange/turn.rs` (whose turn it is to send). loom takes a sequentially
 //! consistent access for an acquire-release one; the fences here stand for the order among such accesses that C11 promises,
 //! and that its store-load pairs rest on.
 //!
@@ -115,11 +115,15 @@ mod until;
 #[path = "../src/waiting/rung.rs"]
 mod rung;
 
+#[path = "../src/waiting/attention.rs"]
+mod attention;
+
 #[allow(dead_code, reason = "a model uses a part of the state")]
 #[path = "../src/exchange/turn.rs"]
 mod turn;
 
 use atomics::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use attention::Attention;
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 use rung::Rung;
@@ -160,7 +164,9 @@ struct Worker {
     alarm: Alarm,
     /// Calls under way, as the slots tell them.
     calls: AtomicU32,
+    /// Streams that were listed, and whether the monitor looks at them.
     streams: AtomicU32,
+    attention: Attention,
     /// An app thread waits for events. Under the baton.
     polls: AtomicBool,
     baton: Mutex<()>,
@@ -173,6 +179,7 @@ impl Worker {
             alarm: Alarm::new(),
             calls: AtomicU32::new(0),
             streams: AtomicU32::new(0),
+            attention: Attention::new(),
             polls: AtomicBool::new(false),
             baton: Mutex::new(()),
         })
@@ -187,9 +194,17 @@ impl Worker {
 
     fn begin_stream(&self) {
         self.streams.fetch_add(1, Ordering::SeqCst);
-        if self.watch.stream_began() {
+        if self.attention.note() && self.watch.stream_began() {
             self.alarm.ring();
         }
+    }
+
+    /// A look of the monitor that finds nothing left to send. How many streams it knows of.
+    fn look_at_streams(&self) -> u32 {
+        let had_news = self.attention.begin_look();
+        let known = self.streams.load(Ordering::SeqCst);
+        self.attention.end_look(had_news);
+        known
     }
 
     fn calls(&self) -> u32 {
@@ -244,12 +259,54 @@ fn a_stream_that_begins_in_a_long_tick_ends_it() {
         });
         worker.watch.rest();
         // A long tick ends by itself in the product; here it must be ended.
-        if worker.streams.load(Ordering::SeqCst) == 0 {
+        if !worker.attention.is_drawn() {
             worker.alarm.wait();
         }
         worker.watch.get_up();
         assert_eq!(worker.streams.load(Ordering::SeqCst), 1);
         app.join().expect("a thread that ends");
+    });
+}
+
+#[test]
+fn a_stream_that_begins_while_the_monitor_looks_for_the_last_time_is_seen() {
+    loom::model(|| {
+        let worker = Worker::new();
+        worker.begin_stream();
+        assert_eq!(worker.look_at_streams(), 1);
+        assert!(worker.attention.is_drawn(), "for one tick more");
+        let app = thread::spawn({
+            let worker = worker.clone();
+            move || worker.begin_stream()
+        });
+        // Ticks end by themselves, and long ticks here do not.
+        while worker.look_at_streams() < 2 {
+            worker.watch.rest();
+            if !worker.attention.is_drawn() {
+                worker.alarm.wait();
+            }
+            worker.watch.get_up();
+        }
+        app.join().expect("a thread that ends");
+    });
+}
+
+#[test]
+fn responses_that_follow_one_another_ring_once() {
+    loom::model(|| {
+        let worker = Worker::new();
+        worker.watch.rest();
+        worker.begin_stream();
+        worker.watch.get_up();
+        let app = thread::spawn({
+            let worker = worker.clone();
+            move || worker.begin_stream()
+        });
+        worker.look_at_streams();
+        worker.watch.rest();
+        app.join().expect("a thread that ends");
+        assert!(worker.attention.is_drawn());
+        assert_eq!(worker.alarm.rings.load(Ordering::SeqCst), 1);
     });
 }
 
@@ -487,26 +544,32 @@ impl Output {
 
 #[test]
 fn pieces_that_are_left_are_sent_and_a_silent_stream_is_forgotten() {
-    loom::model(|| {
+    // Two words, a lock and an alarm: all interleavings take minutes, those with so many preemptions a second.
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(4);
+    model.check(|| {
         let output = Output::new(Turn::default());
         let app = thread::spawn({
             let output = output.clone();
             move || (0..2).for_each(|_| output.leave())
         });
-        let Worker { watch, alarm, streams, .. } = &*output.worker;
+        let Worker { watch, alarm, streams, attention, .. } = &*output.worker;
         let mut sent = 0;
-        while sent < 2 || streams.load(Ordering::SeqCst) > 0 {
+        while sent < 2 || attention.is_drawn() {
             watch.rest();
             // A long tick ends by itself in the product; here it must be ended.
-            if streams.load(Ordering::SeqCst) == 0 {
+            if !attention.is_drawn() {
                 alarm.wait();
             }
             watch.get_up();
+            let mut goes_on = attention.begin_look();
             if streams.swap(0, Ordering::SeqCst) > 0 {
                 let (count, again) = output.look();
                 sent += count;
                 streams.fetch_add(u32::from(again), Ordering::SeqCst);
+                goes_on |= again;
             }
+            attention.end_look(goes_on);
         }
         app.join().expect("a thread that ends");
         assert!(sent == 2 && output.turn.lock().expect("no panic").0 == Turn::Owner);

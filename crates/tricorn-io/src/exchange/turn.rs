@@ -22,7 +22,7 @@
 //! one begins. What lies in a file is sent by a job in any of these states (`output/files.rs`), and the others stop in front of it.
 //!
 //! The monitor has a list of outputs in *Left*, and looks at them with each tick. It is told of one once: a stream of many pieces
-//! stays *Left* for as long as bytes come, and for one tick more. Of a *Blocked* one the kernel tells, or the reactor if it is a stream of HTTP/2. So a stream that says nothing,
+//! stays *Left* for as long as bytes come, and for one tick more. A monitor that looks with each tick is not woken (`waiting/attention.rs`). Of a *Blocked* one the kernel tells, or the reactor if it is a stream of HTTP/2. So a stream that says nothing,
 //! and one whose client does not read, costs nothing.
 use tricorn_proto::message::{Method, Version};
 

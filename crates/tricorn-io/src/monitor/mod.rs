@@ -172,7 +172,7 @@ impl Monitor<'_> {
     fn rest_long(&mut self) {
         let shared = self.shared;
         shared.waiting.watch.rest();
-        // A stream that begins before the word said so is seen here; one that begins later rings.
+        // A stream that begins before the word said so is seen here; one that begins later rings, unless a tick comes anyway.
         let is_wanted =
             shared.waiting.streams.any() || self.is_app_thread_coming() || self.duties.watchdog.is_reporting();
         self.wait([None; 2], Some(if is_wanted { TICK } else { LONG_TICK }));

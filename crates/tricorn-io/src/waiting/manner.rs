@@ -221,8 +221,7 @@ impl Waiting {
 
     /// Bytes were left to the monitor here.
     pub fn bytes_wait(&self, output: Watched) {
-        self.streams.add(output);
-        if self.watch.stream_began() {
+        if self.streams.add(output) && self.watch.stream_began() {
             self.alarm.ring();
         }
     }

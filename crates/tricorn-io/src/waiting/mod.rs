@@ -13,6 +13,7 @@
 //! | `timeout` is about | each call | the hub |
 //! | a late call is ended by | its thread, or the main thread | the hub, in the call's greenlet or task |
 
+mod attention;
 pub mod capacity;
 pub mod entrance;
 mod eye;

@@ -1,17 +1,16 @@
 //! The outputs that streams have left bytes in (`exchange/turn.rs`): the monitor sends them, at its next tick or when there is room.
+use super::attention::Attention;
 use crate::exchange::output::{Disks, Watched};
 use crate::sys::poll::{Events, Poller, Token};
 use rustix::fd::BorrowedFd;
 use rustix::io;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub struct Streams {
     /// To be looked at at the next tick.
     listed: Mutex<Vec<Watched>>,
-    /// How many they are. With `Engine::tell_of_rest` and the monitor's modes a store-load pair on both sides: all SeqCst.
-    count: AtomicUsize,
+    attention: Attention,
     at_work: Mutex<AtWork>,
     /// Readable when a socket that was full has room.
     room: Poller,
@@ -52,7 +51,7 @@ impl Streams {
     pub fn new() -> io::Result<Streams> {
         Ok(Streams {
             listed: Mutex::default(),
-            count: AtomicUsize::new(0),
+            attention: Attention::new(),
             at_work: Mutex::default(),
             room: Poller::new()?,
         })
@@ -75,17 +74,17 @@ impl Streams {
         self.room.as_fd()
     }
 
-    /// Bytes were left here.
-    pub fn add(&self, output: Watched) {
-        let mut listed = self.listed();
-        listed.push(output);
-        self.count.store(listed.len(), Ordering::SeqCst);
+    /// Bytes were left here. Whether the monitor does not look with each tick yet, and is to be told.
+    #[must_use]
+    pub fn add(&self, output: Watched) -> bool {
+        self.listed().push(output);
+        self.attention.note()
     }
 
-    /// Whether any is to be looked at at the next tick.
+    /// Whether any is to be looked at at the next tick, or others may follow.
     #[inline]
     pub fn any(&self) -> bool {
-        self.count.load(Ordering::SeqCst) > 0
+        self.attention.is_drawn()
     }
 
     /// Sends what the kernel takes. `has_room`: [`Streams::room`] was readable.
@@ -94,6 +93,7 @@ impl Streams {
             return;
         }
         let at_work = &mut *self.at_work();
+        let had_news = self.attention.begin_look();
         at_work.outputs.append(&mut self.listed());
         if has_room {
             let mut events = Events::default();
@@ -111,9 +111,9 @@ impl Streams {
                 Ok(())
             })
         });
-        let mut listed = self.listed();
-        listed.append(&mut outputs);
-        self.count.store(listed.len(), Ordering::SeqCst);
+        let goes_on = had_news || !outputs.is_empty();
+        self.listed().append(&mut outputs);
+        self.attention.end_look(goes_on);
         at_work.outputs = outputs; // its memory
     }
 }
