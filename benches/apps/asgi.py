@@ -7,7 +7,7 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from benches.apps.wsgi import CHUNK, work
+from benches.apps.wsgi import CHUNK, FILE_LENGTH, file_of_bench, work
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -24,9 +24,11 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
         case "/echo":
             await answer(send, await body_of(receive))
         case "/count":
-            while (await receive()).get("more_body"):
-                pass
-            await answer(send, b"ok")
+            await answer(send, b"%d" % await count(receive))
+        case "/file":
+            headers = [(b"content-type", b"text/plain"), (b"content-length", b"%d" % FILE_LENGTH)]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.pathsend", "path": str(file_of_bench())})
         case "/stream":
             await stream(send)
         case "/compute":  # nothing is awaited while it works: what a coroutine that computes does to its loop
@@ -43,6 +45,15 @@ async def body_of(receive: Receive) -> bytes:
         body += event.get("body", b"")
         more = event.get("more_body", False)
     return body
+
+
+async def count(receive: Receive) -> int:
+    total, more = 0, True
+    while more:
+        event = await receive()
+        total += len(event.get("body", b""))
+        more = event.get("more_body", False)
+    return total
 
 
 async def answer(send: Send, body: bytes) -> None:

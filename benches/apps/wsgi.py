@@ -8,6 +8,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 Environ = dict[str, Any]
@@ -15,6 +17,7 @@ StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 
 MEGABYTE = b"x" * 1048576
 CHUNK = b"y" * 1024
+FILE_LENGTH = 256 * 1024
 PR_SET_TIMERSLACK = 29
 
 _thread = threading.local()
@@ -33,6 +36,9 @@ def app(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
             body = MEGABYTE
         case "/count":
             body = b"%d" % count(environ)
+        case "/file":
+            start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(FILE_LENGTH))])
+            return file_wrapper(environ)
         case "/stream":
             start_response("200 OK", [("Content-Type", "text/plain")])
             return stream()
@@ -40,6 +46,21 @@ def app(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
             body = work(environ["QUERY_STRING"])
     start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))])
     return [body]
+
+
+def file_wrapper(environ: Environ) -> Iterable[bytes]:
+    wrapper = environ.get("wsgi.file_wrapper", lambda file, length: iter(lambda: file.read(length), b""))
+    found: Iterable[bytes] = wrapper(file_of_bench().open("rb"), 65536)
+    return found
+
+
+@cache
+def file_of_bench() -> Path:
+    """A file in the page cache."""
+    path = Path(__file__).resolve().parents[2] / "target" / "bench-file"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"z" * FILE_LENGTH)
+    return path
 
 
 def count(environ: Environ) -> int:

@@ -25,6 +25,7 @@ CASES = [
     Case("close", more={"keep_alive": False}),
     Case("body", "/echo", {"method": "POST", "headers": JSON, "body": DOCUMENT.encode()}),
     Case("stream", "/stream"),
+    Case("file", "/file"),
     Case("echo", "/echo", {"websocket": WebSocket(size=125)}),
     Case("flask", "/constant", app="benches.apps.flask:app"),
 ]
@@ -66,7 +67,7 @@ def parse() -> argparse.Namespace:
     parser = report.options("versions", __doc__)
     add_base(parser)
     parser.add_argument("--classes", default=",".join(CLASSES), help="comma separated; all if not given")
-    parser.add_argument("--cases", default=USUAL, help="comma separated, also: flask")
+    parser.add_argument("--cases", default=USUAL, help="comma separated, also: file, flask")
     parser.add_argument("--pairs", type=int, default=12, help="of turns, a second each")
     parser.add_argument("--starts", type=int, default=4, help="of the two servers, the pairs spread over them")
     parser.add_argument("--most", type=float, default=1.01, help="ratio that is reported when certainly exceeded")
@@ -92,7 +93,7 @@ def name_of_base(arguments: argparse.Namespace) -> str:
 
 
 def is_wanted(case: Case, worker_class: str, arguments: argparse.Namespace) -> bool:
-    can = {"echo": WEBSOCKETS, "flask": WSGI}.get(case.name, CLASSES)
+    can = {"echo": WEBSOCKETS, "flask": WSGI, "file": WSGI | {"asgi"}}.get(case.name, CLASSES)
     return case.name in arguments.cases.split(",") and worker_class in can
 
 

@@ -285,6 +285,11 @@ impl Stream {
         Ok(count)
     }
 
+    /// Whether [`Stream::send_file`] leaves the bytes in the kernel.
+    pub fn sends_files(&self) -> bool {
+        matches!(&self.0, Way::Socket(own) if own.secured.get().is_none())
+    }
+
     /// Whether more could be sent now.
     pub fn has_room(&self) -> bool {
         match &self.0 {

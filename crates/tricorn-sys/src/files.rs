@@ -1,6 +1,6 @@
 //! What others ask about descriptors.
 use super::fds;
-use rustix::fd::{OwnedFd, RawFd};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use rustix::io;
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -81,6 +81,40 @@ pub fn cached_part(file: &OwnedFd, offset: u64, count: u64) -> Option<Vec<u8>> {
     (read == bytes.len()).then_some(bytes)
 }
 
+/// The same number everywhere, as of all system calls since Linux 5.1. MIPS counts from another base: there it is a call that does not exist.
+const SYS_CACHESTAT: libc::c_long = 451;
+
+/// `struct cachestat_range`
+#[repr(C)]
+struct CacheRange {
+    offset: u64,
+    length: u64,
+}
+
+/// `struct cachestat`, in pages.
+#[repr(C)]
+#[derive(Default)]
+struct CacheCounts {
+    cached: u64,
+    dirty: u64,
+    writeback: u64,
+    evicted: u64,
+    recently_evicted: u64,
+}
+
+/// Whether the page cache has all of this part of a file (cachestat(2), since Linux 6.5). False also where the system does not tell: from
+/// Linux 6.18 on only of files that the caller owns or may write to.
+pub fn is_cached(file: impl AsFd, offset: u64, length: u64) -> bool {
+    let Some(end) = offset.checked_add(length).filter(|_| length > 0) else { return false };
+    let page = rustix::param::page_size() as u64;
+    let range = CacheRange { offset, length };
+    let mut counts = CacheCounts::default();
+    let file = file.as_fd().as_raw_fd();
+    // SAFETY: both structures live until the call returns, and are those that it reads and writes. The descriptor is open.
+    let result = unsafe { libc::syscall(SYS_CACHESTAT, file, &raw const range, &raw mut counts, 0) };
+    result == 0 && counts.cached >= end.div_ceil(page) - offset / page
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,6 +135,22 @@ mod tests {
         std::fs::remove_file(&path).expect("a file");
         assert!(open_cached(&path).is_none() && open_cached(Path::new("/")).is_none());
         assert!(open_cached(Path::new("/proc/self/status")).is_none(), "to read it is to make it");
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "cachestat(2)")]
+    fn what_was_just_written_is_cached_and_what_is_not_there_is_not() {
+        let file = File::from(rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).expect("a file"));
+        let page = rustix::param::page_size() as u64;
+        std::io::Write::write_all(&mut &file, &vec![7; 3 * page as usize + 1]).expect("room");
+        // Where the system knows no cachestat(2), nothing is.
+        let knows = is_cached(&file, 0, 1);
+        for (offset, length) in [(0, 3 * page + 1), (page - 1, 2), (3 * page, 1)] {
+            assert_eq!(is_cached(&file, offset, length), knows, "{offset} {length}");
+        }
+        for (offset, length) in [(0, 4 * page + 1), (4 * page, 1), (0, 0), (u64::MAX, 2)] {
+            assert!(!is_cached(&file, offset, length), "{offset} {length}");
+        }
     }
 
     #[test]

@@ -366,8 +366,8 @@ impl Exchange {
         self.lane.set_last();
     }
 
-    /// Sends `length` bytes of a file from `offset` as one piece of the body: a small part that the page cache has as bytes, and the rest
-    /// by a job ([`Lane::send_file`]). The calling thread waits for no disk.
+    /// Sends `length` bytes of a file from `offset` as one piece of the body: a small part that the page cache has as bytes, a large one by
+    /// sendfile(2), and the rest by a job ([`Lane::send_file`]). The calling thread waits for no disk.
     pub(crate) fn write_file(
         &mut self,
         disks: &Disks,
@@ -390,8 +390,16 @@ impl Exchange {
                 lane.send(&mut request.out, &bytes, after, keep)
             }
             None => {
+                let (mut offset, mut left) = (offset, count);
+                match lane.send_cached(&mut request.out, &file, &mut offset, &mut left) {
+                    Some(Sent::Gone) => return Sent::Gone,
+                    Some(Sent::Accepted | Sent::OverMark) | None => {}
+                }
+                if left == 0 {
+                    return lane.send(&mut request.out, after, b"", || Box::new(after.to_vec()));
+                }
                 let file = Arc::new(DiskFile::new(file, disks.pool()));
-                lane.send_file(&request.out, (file, offset, count), after)
+                lane.send_file(&request.out, (file, offset, left), after)
             }
         }
     }

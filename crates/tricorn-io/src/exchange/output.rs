@@ -132,6 +132,12 @@ impl Output {
         }
     }
 
+    /// Sends of a part of a file as much as the socket takes, `most` bytes of it at most, which the page cache has; nothing if something
+    /// waits before it.
+    pub fn send_cached(&mut self, file: BorrowedFd<'_>, part: (&mut u64, &mut u64), most: u64) {
+        self.sending().send_cached(&self.0.stream, file, part, most);
+    }
+
     /// Leaves bytes in the outbox until the owner flushes it.
     pub fn queue(&mut self, bytes: &[u8]) {
         self.sending().rest().outbox.push(bytes);

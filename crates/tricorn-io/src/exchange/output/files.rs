@@ -462,6 +462,24 @@ mod tests {
     }
 
     #[test]
+    fn what_needs_no_disk_is_sent_without_a_job_and_overtakes_nothing() {
+        let mut bench = Bench::new();
+        let file = bench.file(&[[b'x'; 500], [b'y'; 500]].concat());
+        let (mut offset, mut left) = (100, 900);
+        bench.output.send_cached(file.as_fd(), (&mut offset, &mut left), 400);
+        assert_eq!((offset, left, bench.output.sent(), bench.output.is_clear()), (500, 500, 400, true));
+        bench.output.queue(b"waits");
+        bench.output.send_cached(file.as_fd(), (&mut offset, &mut left), 400);
+        assert_eq!((offset, left), (500, 500));
+        assert!(matches!(bench.output.flush(), Progress::Sent));
+        bench.output.send_cached(file.as_fd(), (&mut offset, &mut left), u64::MAX);
+        drop(bench.output);
+        let mut got = String::new();
+        bench.theirs.read_to_string(&mut got).expect("a socket");
+        assert_eq!(got, ["x".repeat(400), "waits".into(), "y".repeat(500)].concat());
+    }
+
+    #[test]
     fn how_sending_a_file_ends_is_told() {
         let mut bench = Bench::new();
         assert_eq!(bench.sent(bench.file(b"abc"), 10), Some(Flush::Truncated), "it is shorter than promised");

@@ -4,6 +4,7 @@ use crate::exchange::outbox::{Flush, Outbox, SharedBytes};
 use crate::exchange::turn::Turn;
 use crate::stream::{Channel, Stream};
 use crate::sys::wake::Alarm;
+use rustix::fd::BorrowedFd;
 use rustix::io::{Errno, IoSlice};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -249,6 +250,23 @@ impl Sending {
             outbox.push_shared(keep(), at, body.len());
         }
         outbox.push(&tail[at.saturating_sub(body.len())..]);
+    }
+
+    /// Sends of a part of a file as much as the socket takes, `most` bytes of it at most, which the page cache has.
+    pub fn send_cached(
+        &mut self,
+        stream: &Stream,
+        file: BorrowedFd<'_>,
+        (offset, left): (&mut u64, &mut u64),
+        most: u64,
+    ) {
+        if !self.is_clear() || !self.turn.begin() {
+            return;
+        }
+        // Of an error the next attempt tells.
+        if let Ok(count) = stream.send_file(file, offset, left, most) {
+            self.sent += count as u64;
+        }
     }
 
     pub fn flush(&mut self, stream: &Stream) -> Progress {
