@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
-from contextlib import ExitStack
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ from typing import Any
 import pytest
 from tricorn.control.client import Control
 
-from tests.harness import KINDS, Site, Wire, configured, until
+from tests.harness import KINDS, Site, Wire, configured, proc, until
 from tests.harness.spread import by_worker
 from tests.harness.transports import CLEAR, TRANSPORTS, Transport
 from tests.harness.wire import Reply, request
@@ -203,3 +206,69 @@ def has_workers(server: Site, count: int) -> bool:
 def running(server: Site, pid: int) -> int:
     with Control.connect(str(server.directory / "ctl")) as control:
         return sum(row["pid"] == pid for row in control.ask("requests")["requests"])
+
+
+@pytest.mark.parametrize("worker_class", ["gthread", "asgi"])
+def test_whatever_happens_to_workers_a_session_is_begun_where_it_is(worker_class: str) -> None:
+    """Clients with sessions ask all the time, while workers are killed, replaced, added and taken away by the dice."""
+    dice = random.Random(7)
+    over = threading.Event()
+    served: list[int] = []
+    ended: list[int] = []
+    with site(worker_class, NAMED + "graceful_timeout = 60\n", workers=3) as server, ThreadPoolExecutor(4) as threads:
+        clients = [threads.submit(converse, server, over, served, ended) for _ in range(4)]
+        try:
+            while len(ended) < 12:
+                enough = len(served) + 40
+                until(partial(has, served, enough), "sessions are served")
+                before, deed = set(server.worker_pids()), dice.choice(DEEDS)
+                if deed == signal.SIGKILL:
+                    os.kill(dice.choice(sorted(before)), deed)
+                elif deed != signal.SIGTTOU or len(before) > 2:
+                    server.signal(deed)
+                else:
+                    continue
+                until(partial(has_others, server, before), f"{deed.name} has an effect")
+        finally:
+            over.set()
+        for client in clients:
+            client.result()
+
+
+DEEDS = [signal.SIGKILL, signal.SIGHUP, signal.SIGTTIN, signal.SIGTTOU]
+
+
+def converse(server: Site, over: threading.Event, served: list[int], ended: list[int]) -> None:
+    """Notes the workers of requests that were served in their sessions, and those with which sessions ended."""
+    while not over.is_set():
+        session = None
+        with suppress(OSError, AssertionError), server.connect() as wire:
+            reply = wire.get("/new")
+            session = Session(reply) if reply.status == 200 else None
+        while session and not over.is_set():
+            try:
+                with server.connect() as wire:
+                    reply = session.ask(wire)
+            except (OSError, AssertionError):  # the worker that had the request was killed
+                continue
+            if reply.status == 503:
+                continue
+            if reply.status == 200:
+                assert reply.json()["pid"] == session.pid
+                served.append(session.pid)
+            else:
+                until(partial(is_gone, session.pid), "a session ends with its worker only")
+                ended.append(session.pid)
+                session = None
+
+
+def has(noted: list[int], count: int) -> bool:
+    return len(noted) >= count
+
+
+def has_others(server: Site, before: set[int]) -> bool:
+    return set(server.worker_pids()) != before
+
+
+def is_gone(pid: int) -> bool:
+    return not proc.is_running(pid)
