@@ -201,6 +201,18 @@ impl Shared {
         }
     }
 
+    /// Looks at the events, if another request of an HTTP/2 connection is to begin and the last look was a turn ago. Else a client with many
+    /// streams would be served until the caller has to wait.
+    #[inline]
+    pub fn look_before_stream(&self, core: &mut Core) {
+        if core.reactor.awaits_look() && core.polling.is_none() {
+            self.open_gate(core);
+            if self.see_events(core).is_err() {
+                self.end_now();
+            }
+        }
+    }
+
     /// An app thread is about to wait: workers that have requests waiting are told. Where some wait here, because enough calls
     /// are under way, they are passed on; returns when to look at them again.
     pub fn before_wait(&self, core: &mut Core, now: u64) -> Option<u64> {

@@ -62,18 +62,6 @@ impl Shared {
         Ok(())
     }
 
-    /// Looks at the events, if another request of an HTTP/2 connection is to begin and the last look was a turn ago. Else a client with many
-    /// streams would be served until the caller has to wait.
-    #[inline]
-    pub fn look_before_stream(&self, core: &mut Core) {
-        if core.reactor.awaits_look() && core.polling.is_none() {
-            self.open_gate(core);
-            if self.see_events(core).is_err() {
-                self.end_now();
-            }
-        }
-    }
-
     /// Wakes up to `count` parked app threads.
     pub fn wake_followers(&self, core: &mut Core, count: usize) {
         for _ in 0..count {

@@ -20,10 +20,9 @@ use super::turn::Asked;
 use crate::clock;
 use crate::disk::DiskFile;
 use crate::stream::{Room, Stream};
-use crate::sys::files;
 use crate::sys::wake::Alarm;
 use crate::tls::Facts;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -41,8 +40,6 @@ pub enum Sent {
 
 /// Pieces that come closer to one another than this (nanoseconds) are gathered.
 const RAPID: u64 = 50_000;
-/// Most bytes of a file that are sent by a thread with other things to do.
-const CACHED: u64 = 1 << 20;
 
 /// The sending side of an exchange.
 ///
@@ -251,27 +248,6 @@ impl Lane {
         let may_hold = self.wait == Wait::Nothing { may_hold: true };
         let when = if may_hold { When::Together } else { When::Now };
         self.give(Piece::Bytes { head: out, body: piece, tail: after, keep }, when)
-    }
-
-    /// Sends `out`, and of a part of a file (from an offset, so many bytes) what the page cache has: what is left of that is to be sent by
-    /// [`Lane::send_file`]. `None`: nothing is sent in this way.
-    pub(crate) fn send_cached(
-        &mut self,
-        out: &mut Vec<u8>,
-        file: &OwnedFd,
-        offset: &mut u64,
-        left: &mut u64,
-    ) -> Option<Sent> {
-        let most = (*left).min(CACHED);
-        if !self.stream().sends_files() || !self.output.is_clear() || !files::is_cached(file, *offset, most) {
-            return None;
-        }
-        let sent = self.send(out, b"", b"", || Box::new(Vec::new()));
-        if sent == Sent::Accepted {
-            self.output.send_cached(file.as_fd(), (offset, left), most);
-        }
-        out.clear();
-        Some(sent)
     }
 
     /// Queues bytes of a file (from an offset, so many) between others, which are sent as far as they come before it. The file is sent by

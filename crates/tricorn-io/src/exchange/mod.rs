@@ -3,6 +3,7 @@
 pub mod body;
 mod body_reader;
 pub mod buffers;
+mod cached;
 mod client;
 pub mod closing;
 pub mod counted;
@@ -29,9 +30,7 @@ pub mod times;
 pub mod turn;
 
 use crate::clock::{self, WallText};
-use crate::disk::DiskFile;
 use crate::one_queue::affinity::Learner;
-use crate::sys::files;
 use crate::sys::wake::Alarm;
 use crate::tls::Facts;
 use body::Body;
@@ -41,9 +40,8 @@ use id::RequestId;
 use lane::Lane;
 use link::Loss;
 use outbox::SharedBytes;
-use output::{Disks, Output};
+use output::Output;
 use responder::Responder;
-use rustix::fd::OwnedFd;
 use std::sync::Arc;
 use timers::Timers;
 use tricorn_proto::access_log::{CallTime, Outcome};
@@ -364,44 +362,6 @@ impl Exchange {
         self.request.out.clear();
         self.send_out();
         self.lane.set_last();
-    }
-
-    /// Sends `length` bytes of a file from `offset` as one piece of the body: a small part that the page cache has as bytes, a large one by
-    /// sendfile(2), and the rest by a job ([`Lane::send_file`]). The calling thread waits for no disk.
-    pub(crate) fn write_file(
-        &mut self,
-        disks: &Disks,
-        inputs: &HeadInputs<'_>,
-        file: OwnedFd,
-        offset: u64,
-        length: u64,
-    ) -> Sent {
-        self.learn_session(b"");
-        let request = &mut *self.request;
-        request.out.clear();
-        if !request.reply.head_sent() {
-            encoding::head(&mut request.reply, &mut request.out, inputs);
-        }
-        let (count, after) = encoding::piece(&mut request.reply, &mut request.out, length);
-        let lane = &mut self.lane;
-        match files::cached_part(&file, offset, count) {
-            Some(bytes) => {
-                let keep = || Box::new(bytes.clone()) as SharedBytes;
-                lane.send(&mut request.out, &bytes, after, keep)
-            }
-            None => {
-                let (mut offset, mut left) = (offset, count);
-                match lane.send_cached(&mut request.out, &file, &mut offset, &mut left) {
-                    Some(Sent::Gone) => return Sent::Gone,
-                    Some(Sent::Accepted | Sent::OverMark) | None => {}
-                }
-                if left == 0 {
-                    return lane.send(&mut request.out, after, b"", || Box::new(after.to_vec()));
-                }
-                let file = Arc::new(DiskFile::new(file, disks.pool()));
-                lane.send_file(&request.out, (file, offset, left), after)
-            }
-        }
     }
 
     /// An interim response (103); nothing is sent where the protocol or the state of the reply does not allow it.

@@ -8,7 +8,8 @@
 //!
 //! [`Capacity`] knows what could begin, [`Queue`] what waits. What depends on both stands here.
 use super::connections::Waits;
-use super::queue::{Queue, Waiting};
+use super::lines::Waiting;
+use super::queue::Queue;
 use crate::config::Config;
 use crate::exchange::id::RequestId;
 use crate::waiting::capacity::{Callers, Capacity};

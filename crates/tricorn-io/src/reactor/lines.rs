@@ -7,11 +7,22 @@
 //!
 //! A client with a hundred streams has one turn among the others, and not a hundred: connections are served in rounds. Nothing is held
 //! back by that: when nobody else waits, the end of the queue is its front.
-use super::queue::Waiting;
 use crate::exchange::id::RequestId;
 use crate::sys::poll::Token;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
+
+/// A request that waits.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub id: RequestId,
+    /// The HTTP/2 connection that it came by.
+    pub trunk: Option<Token>,
+    /// When it was complete, or a later time that gives it its place in the queue.
+    pub complete: u64,
+    /// Until when it may wait; `u64::MAX`: as long as it likes.
+    pub due: u64,
+}
 
 /// By connections that have a request in the queue: those behind it, by the time at which they were complete.
 #[derive(Debug, Default)]

@@ -3,22 +3,11 @@
 //! Requests stand by the time at which they became complete, whichever way they came. The first is served first, unless the
 //! queue has not been empty for so long that it would only pass its delay on (`queue_order = adaptive`): then the newest is,
 //! whose client is the most likely to be there still. Of an HTTP/2 connection one request stands in the queue at a time (`lines.rs`).
-use super::lines::Lines;
+use super::lines::{Lines, Waiting};
 use crate::config::{self, QueueOrder};
 use crate::exchange::id::RequestId;
 use crate::sys::poll::Token;
 use std::collections::VecDeque;
-
-#[derive(Debug)]
-pub(super) struct Waiting {
-    pub id: RequestId,
-    /// The HTTP/2 connection that it came by.
-    pub trunk: Option<Token>,
-    /// When it was complete, or a later time that gives it its place in the queue.
-    pub complete: u64,
-    /// Until when it may wait; `u64::MAX`: as long as it likes.
-    pub due: u64,
-}
 
 #[derive(Debug)]
 pub struct Queue {

@@ -1,0 +1,77 @@
+//! Files of responses: what the page cache has is sent at once, by a thread with other things to do; the rest by jobs (`output/files.rs`).
+use super::encoding;
+use super::lane::Lane;
+use super::outbox::SharedBytes;
+use super::output::Disks;
+use super::{Exchange, Sent};
+use crate::disk::DiskFile;
+use crate::sys::files;
+use rustix::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use tricorn_proto::response::HeadInputs;
+
+/// Most bytes of a file that are sent by a thread with other things to do.
+const CACHED: u64 = 1 << 20;
+
+impl Exchange {
+    /// Sends `length` bytes of a file from `offset` as one piece of the body: a small part that the page cache has as bytes, a large one by
+    /// sendfile(2), and the rest by a job ([`Lane::send_file`]). The calling thread waits for no disk.
+    pub(crate) fn write_file(
+        &mut self,
+        disks: &Disks,
+        inputs: &HeadInputs<'_>,
+        file: OwnedFd,
+        offset: u64,
+        length: u64,
+    ) -> Sent {
+        self.learn_session(b"");
+        let request = &mut *self.request;
+        request.out.clear();
+        if !request.reply.head_sent() {
+            encoding::head(&mut request.reply, &mut request.out, inputs);
+        }
+        let (count, after) = encoding::piece(&mut request.reply, &mut request.out, length);
+        let lane = &mut self.lane;
+        match files::cached_part(&file, offset, count) {
+            Some(bytes) => {
+                let keep = || Box::new(bytes.clone()) as SharedBytes;
+                lane.send(&mut request.out, &bytes, after, keep)
+            }
+            None => {
+                let (mut offset, mut left) = (offset, count);
+                match lane.send_cached(&mut request.out, &file, &mut offset, &mut left) {
+                    Some(Sent::Gone) => return Sent::Gone,
+                    Some(Sent::Accepted | Sent::OverMark) | None => {}
+                }
+                if left == 0 {
+                    return lane.send(&mut request.out, after, b"", || Box::new(after.to_vec()));
+                }
+                let file = Arc::new(DiskFile::new(file, disks.pool()));
+                lane.send_file(&request.out, (file, offset, left), after)
+            }
+        }
+    }
+}
+
+impl Lane {
+    /// Sends `out`, and of a part of a file (from an offset, so many bytes) what the page cache has: what is left of that is to be sent by
+    /// [`Lane::send_file`]. `None`: nothing is sent in this way.
+    pub(crate) fn send_cached(
+        &mut self,
+        out: &mut Vec<u8>,
+        file: &OwnedFd,
+        offset: &mut u64,
+        left: &mut u64,
+    ) -> Option<Sent> {
+        let most = (*left).min(CACHED);
+        if !self.stream().sends_files() || !self.output.is_clear() || !files::is_cached(file, *offset, most) {
+            return None;
+        }
+        let sent = self.send(out, b"", b"", || Box::new(Vec::new()));
+        if sent == Sent::Accepted {
+            self.output.send_cached(file.as_fd(), (offset, left), most);
+        }
+        out.clear();
+        Some(sent)
+    }
+}
