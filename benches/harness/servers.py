@@ -42,13 +42,15 @@ def serving(
     cores: Sequence[int] = (SERVER_CORE,),
     python: str = str(BENCH_PYTHON),
     certificate: Certificate | None = None,
+    *,
+    http2: bool = False,
 ) -> Iterator[Server]:
     """A server for as long as the block runs; it stops when the block is left, and when this process ends."""
     configuration = Configuration.parse(line)
     if configuration.server != "tricorn" and installed(SERVERS[configuration.server], python) is None:
         raise DidNotServe("it is not installed")
     port = free_port()
-    command = configuration.command(python, application, port, interface, certificate=certificate)
+    command = configuration.command(python, application, port, interface, certificate=certificate, http2=http2)
     kind = ", TLS" if certificate else ""
     found.commands[f"{line}, {application}{kind}"] = shown(command, port, certificate)
     with Server(command, port, cores=cores, secure=certificate is not None) as server:
