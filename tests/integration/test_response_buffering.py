@@ -56,17 +56,16 @@ def seen(server: Server, tag: str) -> dict[str, int]:
         return found
 
 
-def files(server: Server) -> list[str]:
-    """The temporary files that the only worker has open."""
+def files(server: Server) -> list[int]:
+    """The lengths of the temporary files that the only worker has open."""
     directory = f"/proc/{server.worker_pid()}/fd"
     found = []
     for fd in os.listdir(directory):
         try:
-            name = os.readlink(f"{directory}/{fd}")
+            if os.readlink(f"{directory}/{fd}").startswith(str(server.directory)):
+                found.append(os.stat(f"{directory}/{fd}").st_size)
         except FileNotFoundError:
             continue
-        if name.startswith(str(server.directory)):
-            found.append(name)
     return found
 
 
@@ -110,7 +109,7 @@ def test_clients_that_do_not_read_stop_no_application(server: Server, way: str) 
 
 
 def test_a_client_that_reads_costs_no_file(server: Server) -> None:
-    made: list[str] = []
+    made: list[int] = []
     done = threading.Event()
 
     def watch() -> None:
@@ -147,20 +146,28 @@ def test_a_client_that_leaves_takes_its_file_along(server: Server, leave: str) -
     until(lambda: proc.descriptors(server.worker_pid()) < before, "the descriptors are given back")
 
 
-@pytest.mark.parametrize("leave", ["close", "reset", "cancel"])
+@pytest.mark.parametrize("leave", ["close", "reset", "cancel", "cancel-unread"])
 def test_an_application_is_told_that_a_client_behind_on_disk_has_left(server: Server, leave: str) -> None:
-    """Its next pieces find no socket, since the file comes first: what the file's job finds is told."""
-    path = target(f"left-{leave}", "drip")
+    """It has read what lay in memory before the file: the next pieces find no socket, and the file's job does.
+
+    Or it has read nothing: what lies in memory is tried by the monitor, and by the application.
+    """
+    path = target(f"left-{leave}", "drip", count=4 * COUNT)
+    behind = 2 * COUNT * SIZE
     with server.connect(receive_buffer=ROOM) as wire:
-        if leave == "cancel":
+        if leave.startswith("cancel"):
             http2 = Http2Wire(wire)
             stream = http2.begin("GET", path)
-            until(lambda: files(server), "it is on disk")
+            until(lambda: sum(files(server)) > behind, "it is on disk")
+            if leave == "cancel":
+                http2.read_until(lambda: len(http2.answers[stream].body) > ROOM, "content comes")
             http2.client.reset_stream(stream, CANCEL)
             http2.flush()
         else:
             wire.send(request("GET", path))
-            until(lambda: files(server), "it is on disk")
+            until(lambda: sum(files(server)) > behind, "it is on disk")
+            assert len(wire._exactly(6 * ROOM, "the response")) == 6 * ROOM
+            assert files(server)
             wire.reset() if leave == "reset" else wire.close()
         until(lambda: seen(server, f"left-{leave}")["closed"], "the application is told")
     until(lambda: not files(server), "the file is gone")
