@@ -386,4 +386,21 @@ PROTOCOL = (
         "let _ = prefix;",
         (f"{SUITE} http2_fixes",),
     ),
+    Fault(
+        "http2_complete_stream_counts",
+        "a stream that is complete is no concurrent one, whether its call is over or not",
+        f"{HTTP2}/streams.rs",
+        "stream.state != State::Closed",
+        "stream.id > 0",
+        (f"{SUITE} a_stream_that_is_complete", "tests/conformance/grpc"),
+        at="pub fn is_full",
+    ),
+    Fault(
+        "http2_reset_is_told_once",
+        "each writer of a response is told that its stream was reset",
+        f"{HTTP2}/parts.rs",
+        "(Reading::Failed(why), Err(why))",
+        "(Reading::Between, Err(why))",
+        (f"{SUITE} http2_parts", "tests/integration/test_response_buffering.py -k unread"),
+    ),
 )

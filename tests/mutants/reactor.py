@@ -382,6 +382,14 @@ REACTOR = (
         (f"{LIB} the_rest_of_a_reply",),
     ),
     Fault(
+        "file_job_finds_alone",
+        "an application is told that the client of a response in a file has left",
+        f"{SRC}/exchange/output/files.rs",
+        "rest.is_broken |= matches!(returned.flush, Some(Flush::Gone | Flush::Truncated));",
+        "",
+        (f"{LIB} what_a_job_has_found", "tests/integration/test_response_buffering.py -k behind_on_disk"),
+    ),
+    Fault(
         "stream_before_a_full_socket",
         "a stream that its client does not read costs no look at each tick",
         f"{SRC}/exchange/output/watched.rs",
