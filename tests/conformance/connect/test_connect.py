@@ -49,9 +49,11 @@ def tricorn(*options: str) -> tuple[str, ...]:
 
 
 ASKED = {
-    "asgi-asyncio": Asked("asgi.yaml", 0, tricorn("-k", "asgi", "--asgi-loop", "asyncio", "service:application")),
-    "asgi-uvloop": Asked("asgi.yaml", 0, tricorn("-k", "asgi", "--asgi-loop", "uvloop", "service:application")),
-    "gthread": Asked("wsgi.yaml", 0, tricorn("-k", "gthread", "--threads", "64", "service:wsgi")),
+    "asgi-asyncio": Asked("asgi.yaml", 3800, tricorn("-k", "asgi", "--asgi-loop", "asyncio", "service:application")),
+    "asgi-uvloop": Asked("asgi.yaml", 3800, tricorn("-k", "asgi", "--asgi-loop", "uvloop", "service:application")),
+    "gthread": Asked(
+        "wsgi.yaml", 0, tricorn("-k", "gthread", "--threads", "64", "--no-request-buffering", "service:wsgi")
+    ),
 }
 
 
