@@ -24,6 +24,8 @@ AnyReport = TypeVar("AnyReport", pytest.CollectReport, pytest.TestReport)
 LONGEST_FIRST = (
     "conformance/wsgi_pep3333",
     "conformance/rfc9112",
+    "integration/test_hand_over_faults.py",
+    "integration/test_loans.py",
     "integration/test_loop_disconnects.py",
     "integration/test_timeouts.py",
     "integration/drivers/test_postgres.py",
@@ -44,7 +46,6 @@ LONGEST_FIRST = (
     "attacks/test_slow_clients.py",
     "integration/test_green_promises.py",
     "integration/test_configuration.py",
-    "integration/test_hand_over_faults.py",
     "integration/test_response_buffering.py",
     "integration/test_boot.py",
     "integration/test_request_buffering.py",
