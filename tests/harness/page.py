@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 MAGIC = 0x5452_4943_4F52_4E00
-VERSION = 9
+VERSION = 10
 QUEUED, FREE, OLDEST = 10, 12, 13
 ENTRIES = 46
 TABLE, ENTRY = 480, 16

@@ -166,9 +166,9 @@ def test_a_stale_pidfile_is_replaced(tmp_path: Path) -> None:
 @pytest.mark.beyond_reference("it ignores them")
 def test_a_setting_of_the_reference_that_is_not_there_is_refused_by_name(check: bool) -> None:
     extra = ("--check-config",) if check else ()
-    with Site("protocol = 'uwsgi'\n", wait=False, extra=extra) as server:
+    with Site("dirty_apps = ['shop:jobs']\n", wait=False, extra=extra) as server:
         assert server.wait_exit() == 1
-        assert "protocol" in server.log.text
+        assert "dirty_apps" in server.log.text
         assert "Traceback" not in server.log.text
 
 

@@ -200,14 +200,14 @@ BAD_INPUT = {
     ),
     "a directory that does not exist": ({"argv": "--chdir nowhere"}, 1, "Invalid value for chdir: nowhere (from --chd"),
     "what is not available": (
-        {"argv": "--protocol uwsgi"},
+        {"argv": "--dirty-app shop:jobs"},
         2,
-        "gunicorn's setting protocol is not available in this version",
+        "gunicorn's setting dirty_apps is not available in this version",
     ),
     "what is not available, in the file": (
-        {"gunicorn.conf.py": "protocol = 'uwsgi'\n"},
+        {"gunicorn.conf.py": "dirty_apps = ['shop:jobs']\n"},
         1,
-        "./gunicorn.conf.py:1: gunicorn's setting protocol is not available in this version of tricorn.",
+        "./gunicorn.conf.py:1: gunicorn's setting dirty_apps is not available in this version of tricorn.",
     ),
     "an unknown key in pyproject.toml": pytest.param(
         {"pyproject.toml": "[tool.tricorn]\nworker = 2\n"},

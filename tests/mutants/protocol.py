@@ -12,6 +12,7 @@ SUITE = f"{CRATE} suite"
 LIB = f"{CRATE} lib"
 IO = "crates/tricorn-io/src"
 ANNOUNCED = "tests/conformance/policy/test_proxy_protocol.py"
+FRONT_ENDS = "tests/conformance/policy/test_front_ends.py"
 
 PROTOCOL = (
     Fault(
@@ -305,6 +306,46 @@ PROTOCOL = (
         "return Err(Violation::MessageInMessage)",
         "new(Kind::Binary)",
         (f"{SUITE} websocket",),
+    ),
+    Fault(
+        "strangers_bring_vars",
+        "only peers in uwsgi_allow_ips bring requests as vars",
+        f"{IO}/reactor/connections/vars.rs",
+        "front_end.allow.allows(peer.ip())",
+        "true",
+        (f"{FRONT_ENDS} -k strangers",),
+    ),
+    Fault(
+        "front_ends_client_is_trusted_as_it",
+        "who may claim things by forwarded fields is the front end's client",
+        f"{IO}/reactor/connections/vars.rs",
+        "self.config.policy.trust.allows(Some(client.ip()))",
+        "true",
+        (f"{FRONT_ENDS} -k the_client_is",),
+    ),
+    Fault(
+        "vars_write_lines",
+        "no value of a var ends a line of the head that is made of it",
+        f"{CRATE}/src/cgi/vars.rs",
+        "!is_field_value(value)",
+        "false",
+        (f"{LIB} cgi",),
+    ),
+    Fault(
+        "content_beyond_its_length",
+        "content in records is as long as CONTENT_LENGTH says",
+        f"{CRATE}/src/cgi/fastcgi.rs",
+        'remaining.checked_sub(count as u64).ok_or_else(|| length_differs("longer"))?',
+        "remaining.saturating_sub(count as u64)",
+        (f"{FRONT_ENDS} -k length_that_was_announced",),
+    ),
+    Fault(
+        "keys_of_wsgi_as_vars",
+        "a var with a dot in its name is no key of the environ",
+        "crates/tricorn-py/src/vars.rs",
+        "!of_body && !key.contains(&b'.')",
+        "!of_body",
+        (f"{FRONT_ENDS} -k environ",),
     ),
     Fault(
         "announced_client_is_trusted_as_its_balancer",

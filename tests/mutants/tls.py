@@ -23,8 +23,8 @@ TLS = (
         "tls_http_beside_a_certificate",
         "an address that says http:// is in the clear, whatever certificate there is",
         f"{CONFIG}/doors.py",
-        "door if door.tls is not None else replace(door, tls=tls)",
-        "replace(door, tls=tls)",
+        "door if door.tls is not None else plain(door.address, tls=tls, protocol=protocol)",
+        "plain(door.address, tls=tls, protocol=protocol)",
         ("tests/unit/config/test_doors.py",),
     ),
     Fault(

@@ -6,6 +6,7 @@ use rustix::fd::OwnedFd;
 use std::any::Any;
 use std::sync::Arc;
 use tricorn_diagnosis::wait_sites::WaitSite;
+use tricorn_proto::cgi::Protocol;
 use tricorn_proto::http1::HeadPolicy;
 use tricorn_proto::http2;
 use tricorn_proto::message::FieldList;
@@ -138,6 +139,15 @@ pub struct Door {
     pub tls: bool,
     /// As [`Config::proxy_protocol`], for this one alone.
     pub proxy_protocol: Option<Box<ProxyProtocol>>,
+    /// Its clients are front ends that bring requests as vars; `None`: they speak HTTP.
+    pub front_end: Option<Box<FrontEnd>>,
+}
+
+/// What front ends speak at a door, and which may.
+#[derive(Debug, Clone)]
+pub struct FrontEnd {
+    pub protocol: Protocol,
+    pub allow: Trust,
 }
 
 /// What doors with TLS need.
@@ -179,6 +189,12 @@ impl Config {
     pub(crate) fn proxy_protocol_at(&self, listener: u16) -> Option<&ProxyProtocol> {
         let door = self.doors.get(usize::from(listener));
         door.map_or(&self.proxy_protocol, |door| &door.proxy_protocol).as_deref()
+    }
+
+    /// What front ends speak at this listener, instead of HTTP.
+    #[inline]
+    pub(crate) fn front_end_at(&self, listener: u16) -> Option<&FrontEnd> {
+        self.doors.get(usize::from(listener))?.front_end.as_deref()
     }
 
     /// Whether the clients of this listener speak TLS.

@@ -44,7 +44,8 @@ pub use tricorn_sys::clock;
 
 pub use active::{Active, Departure, Effects, Grace, Read};
 pub use config::{
-    Allocate, BodyBuffer, Config, Door, Failpoint, Http2, MaxConcurrency, ProxyProtocol, QueueOrder, Received, TlsDoors,
+    Allocate, BodyBuffer, Config, Door, Failpoint, FrontEnd, Http2, MaxConcurrency, ProxyProtocol, QueueOrder,
+    Received, TlsDoors,
 };
 pub use disk::{can_spool_to, spools_to_memory};
 pub use engine::buffering::{Behind, IsLast};

@@ -1,7 +1,8 @@
-//! HTTP/1, HTTP/2 and WebSocket, server side, without sockets, clocks, threads or Python: bytes and time come in as arguments.
+//! HTTP/1, HTTP/2, WebSocket, and what front ends speak (uwsgi, SCGI, FastCGI), server side, without sockets, clocks, threads or Python: bytes and time come in as arguments.
 #![forbid(unsafe_code)]
 
 pub mod access_log;
+pub mod cgi;
 pub mod http1;
 pub mod http2;
 pub mod message;

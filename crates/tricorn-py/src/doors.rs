@@ -1,4 +1,4 @@
-//! What differs from listener to listener: TLS, and who announces connections by the PROXY protocol.
+//! What differs from listener to listener: TLS, who announces connections by the PROXY protocol, and what front ends speak.
 use crate::given::Options;
 use crate::memory::words_of;
 use pyo3::buffer::PyBuffer;
@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
 use tricorn_io::tls::{Page, Source, TLS_PAGE_BYTES};
-use tricorn_io::{Door, ProxyProtocol, TlsDoors};
+use tricorn_io::{Door, FrontEnd, ProxyProtocol, TlsDoors};
+use tricorn_proto::cgi::Protocol;
 use tricorn_proto::peer::Trust;
 use tricorn_proto::peer::proxy_protocol::Accepts;
 
@@ -31,18 +32,30 @@ fn announced(options: &Options<'_, '_>, mode: &str, required: bool) -> PyResult<
     Ok(Some(Box::new(ProxyProtocol { accepts, allow, required })))
 }
 
-/// A listener: whether its clients speak TLS, and what it says itself of the PROXY protocol.
-type Given = (bool, Option<String>, Option<bool>);
+/// A listener: whether its clients speak TLS, what it says itself of the PROXY protocol, and what front ends speak there.
+type Given = (bool, Option<String>, Option<bool>, Option<String>);
 
 pub fn doors(options: &Options<'_, '_>) -> PyResult<Vec<Door>> {
     let mode: Option<String> = options.optional("proxy_protocol")?;
     let required: bool = options.optional("proxy_protocol_required")?;
-    let door = |(tls, own_mode, own_required): Given| {
+    let door = |(tls, own_mode, own_required, protocol): Given| {
         let mode = own_mode.as_deref().or(mode.as_deref()).unwrap_or("off");
         let proxy_protocol = announced(options, mode, own_required.unwrap_or(required))?;
-        Ok(Door { tls, proxy_protocol })
+        let front_end = protocol.map(|name| front_end(options, &name)).transpose()?;
+        Ok(Door { tls, proxy_protocol, front_end })
     };
     options.optional::<Vec<Given>>("doors")?.into_iter().map(door).collect()
+}
+
+fn front_end(options: &Options<'_, '_>, name: &str) -> PyResult<Box<FrontEnd>> {
+    let protocol = match name {
+        "uwsgi" => Protocol::Uwsgi,
+        "scgi" => Protocol::Scgi,
+        "fastcgi" => Protocol::FastCgi,
+        other => return Err(PyValueError::new_err(format!("core option doors: {other}"))),
+    };
+    let allow: String = options.get("uwsgi_allow_ips")?;
+    Ok(Box::new(FrontEnd { protocol, allow: Trust::parse(&allow).map_err(PyValueError::new_err)? }))
 }
 
 /// The page of certificates that the arbiter has made, if there is one.

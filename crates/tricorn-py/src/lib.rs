@@ -76,6 +76,7 @@ mod sync;
 mod text;
 mod tls;
 mod transport;
+mod vars;
 mod wsgi;
 
 // A free-threaded interpreter turns the GIL on for this module. Nothing here was run without it, and one case is known to be wrong:

@@ -72,7 +72,7 @@ class Generation:
         addresses = [door.address for door in doors if config.reuse_port]
         kept = {address: each for address in addresses for each in public if each.is_at([address])}
         if len(kept) < len(public):
-            self.listeners = sockets.with_doors(public, doors, tls=config.has_certificate)
+            self.listeners = sockets.with_doors(public, doors, tls=config.has_certificate, protocol=config.spoken)
         else:
             self.listeners = bind(config, doors, patient=True, log=self.log, kept=kept)
         try:

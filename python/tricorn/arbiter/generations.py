@@ -124,7 +124,9 @@ class Generations:
     def _listen(self, new: Generation, old: Generation) -> None:
         config = new.config
         if self.inherits:
-            new.listeners = sockets.with_doors(old.listeners, config.doors, tls=config.has_certificate)
+            new.listeners = sockets.with_doors(
+                old.listeners, config.doors, tls=config.has_certificate, protocol=config.spoken
+            )
         else:
             kept = _by_address(old.listeners)
             if config.reuse_port != old.config.reuse_port:

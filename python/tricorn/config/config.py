@@ -76,9 +76,14 @@ class Config(Settings):
         return self.certfile is not None or bool(self.certificate)
 
     @property
+    def spoken(self) -> str:
+        """What front ends speak where `bind` does not say what. Empty: it is HTTP."""
+        return "" if self.protocol == "http" else self.protocol
+
+    @property
     def doors(self) -> tuple[Door, ...]:
         """Endpoints of the server: address and protocol."""
-        return doors.decided(self.bind, tls=self.has_certificate)
+        return doors.decided(self.bind, tls=self.has_certificate, protocol=self.spoken)
 
     @property
     def admin_doors(self) -> tuple[Door, ...]:

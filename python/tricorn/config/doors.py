@@ -1,7 +1,7 @@
 """The grammar of `bind`: an address, and what is spoken there.
 
-http://HOST:PORT  https://HOST:PORT  http+unix:PATH  https+unix:PATH  http+fd://N  https+fd://N, each with options
-behind a `?`: ?proxy_protocol=off|v1|v2|auto&proxy_protocol_required=on|off
+http://HOST:PORT  https://HOST:PORT  http+unix:PATH  https+unix:PATH  http+fd://N  https+fd://N, and the same with
+uwsgi, scgi and fastcgi, each with options behind a `?`: ?proxy_protocol=off|v1|v2|auto&proxy_protocol_required=on|off
 
 An address without such a scheme (`config.addresses`) is one as well: other settings say what is spoken there.
 """
@@ -14,7 +14,7 @@ from typing import TypeVar
 from tricorn.config import addresses
 from tricorn.config.addresses import Address, Addresses, TcpAddress
 from tricorn.config.validators import Boolean, Choice, Invalid, Refused
-from tricorn.record import Record, replace
+from tricorn.record import Record
 from tricorn.spelling import hint
 
 T = TypeVar("T")
@@ -27,11 +27,13 @@ class Door(Record):
     tls: bool | None = None
     proxy_protocol: str | None = None
     proxy_protocol_required: bool | None = None
+    protocol: str = ""
+    """What front ends speak there, one of FRONT_ENDS. Empty: it is HTTP."""
 
     @property
     def scheme(self) -> str:
         """Scheme before the address. Empty if other settings decide on the protocol."""
-        return "" if self.tls is None else "https" if self.tls else "http"
+        return "" if self.tls is None else self.protocol or ("https" if self.tls else "http")
 
     def __str__(self) -> str:
         if self.tls is None:
@@ -57,18 +59,24 @@ def parse(text: str) -> Door:
         raise Refused(f"this version of tricorn does not speak {ABSENT[protocol]}: expected http:// or https://")
     if not has_scheme or protocol in ("tcp", "unix", "fd"):
         return Door(addresses.parse(text))
-    if protocol not in ("http", "https") or place not in ("", "unix", "fd"):
+    if protocol not in ("http", "https", *FRONT_ENDS) or place not in ("", "unix", "fd"):
         raise Refused(f"expected {EXPECTED}, got {scheme}:{'//' if rest.startswith('//') else ''}")
     where, question, options = rest.partition("?")
     address = _tcp(where, protocol) if not plus else addresses.parse(f"{place}:{where}")
-    return Door(address, protocol == "https", *_options(options if question else ""))
+    spoken = protocol if protocol in FRONT_ENDS else ""
+    return Door(address, protocol == "https", *_options(options if question else ""), spoken)
 
 
-def decided(texts: Iterable[str], *, tls: bool) -> tuple[Door, ...]:
-    """Returns the endpoints of `bind`, each address once. `tls` decides for addresses without a scheme."""
+def decided(texts: Iterable[str], *, tls: bool, protocol: str = "") -> tuple[Door, ...]:
+    """Returns the endpoints of `bind`, each address once. `tls` and `protocol` decide where it has no scheme."""
     doors = map(parse, texts)
-    known = [door if door.tls is not None else replace(door, tls=tls) for door in doors]
+    known = [door if door.tls is not None else plain(door.address, tls=tls, protocol=protocol) for door in doors]
     return tuple({door.address: door for door in known}.values())
+
+
+def plain(address: Address, *, tls: bool, protocol: str) -> Door:
+    """Returns the endpoint of an address without a scheme. A front end's protocol is spoken without TLS."""
+    return Door(address, tls and not protocol, protocol=protocol)
 
 
 class Doors(Addresses):
@@ -97,7 +105,8 @@ def _tcp(where: str, protocol: str) -> Address:
     address = addresses.parse(f"tcp://{host}")
     if host.rpartition("]")[2].rpartition(":")[2] in ("", host):
         # The port of such a URL is 80 or 443, and that of an address without a scheme 8000.
-        raise Refused(f"expected a port, as in {protocol}://{host.rstrip(':')}:{443 if protocol == 'https' else 80}")
+        usual = {"https": 443, "http": 80, "fastcgi": 9000, "scgi": 4000}.get(protocol, 3031)
+        raise Refused(f"expected a port, as in {protocol}://{host.rstrip(':')}:{usual}")
     return address
 
 
@@ -136,5 +145,9 @@ def _written(value: str | bool) -> str:
 
 PROXY_PROTOCOL, REQUIRED = "proxy_protocol", "proxy_protocol_required"
 OPTIONS = {PROXY_PROTOCOL: f"{PROXY_PROTOCOL}=off|v1|v2|auto", REQUIRED: f"{REQUIRED}=on|off"}
-ABSENT = {"uwsgi": "uwsgi", "fastcgi": "FastCGI", "scgi": "SCGI", "h3": "HTTP/3"}
-EXPECTED = "http://, https://, http+unix:, https+unix:, http+fd://, https+fd://, tcp://, unix: or fd://"
+ABSENT = {"h3": "HTTP/3"}
+FRONT_ENDS = ("uwsgi", "scgi", "fastcgi")
+EXPECTED = (
+    "http://, https://, http+unix:, https+unix:, http+fd://, https+fd://, tcp://, unix: or fd://, or uwsgi, scgi or "
+    "fastcgi in place of http"
+)

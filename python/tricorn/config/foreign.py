@@ -55,6 +55,7 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "pythonpath": lambda paths: ",".join(paths) or None,
     "forwarded_allow_ips": _comma_list,
     "proxy_allow_ips": _comma_list,
+    "uwsgi_allow_ips": _comma_list,
     "secure_scheme_headers": dict,
     "logconfig_dict": dict,
 }

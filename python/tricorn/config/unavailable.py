@@ -104,8 +104,6 @@ UNAVAILABLE = (
         inert="clients send frames of up to 16,384 bytes; larger ones would save nothing, for content is read as it "
         "arrives",
     ),
-    Unavailable("protocol", ("--protocol",), "http"),
-    Unavailable("uwsgi_allow_ips", ("--uwsgi-allow-from",), ("127.0.0.1", "::1"), switch="protocol"),
     Unavailable("dirty_apps", ("--dirty-app",), ()),
     Unavailable("dirty_workers", ("--dirty-workers",), 0, switch="dirty_apps"),
     Unavailable("dirty_timeout", ("--dirty-timeout",), 300, switch="dirty_apps"),

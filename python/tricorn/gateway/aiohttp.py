@@ -114,7 +114,8 @@ def make_gateway(
 
     server = runner.server
     assert server is not None, "the runner is not set up"
-    if config.trusted_proxy_headers or config.proxy_protocol != "off":
+    has_front_ends = any(door.protocol for door in config.doors)
+    if config.trusted_proxy_headers or config.proxy_protocol != "off" or has_front_ends:
         server.request_factory = _believing(server.request_factory)
     if config.route_metrics:
         server.request_factory = RequestFactory(server.request_factory).make

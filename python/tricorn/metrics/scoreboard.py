@@ -54,7 +54,7 @@ __all__ = [
     "sum_of_databases",
 ]
 
-LAYOUT = 9
+LAYOUT = 10
 """The version of the layout of all of these pages. `Scoreboard.read` refuses a page of another."""
 
 

@@ -94,6 +94,11 @@ class Front(Worker):
                 f"bind = {','.join(cfg.bind)} (from {cfg.origin('bind')}) uses TLS, which needs the native core, but "
                 f"the worker class {cls.__qualname__} does not use it: {cls.why}. Use http://, and a proxy for TLS."
             )
+        if spoken := next((door for door in cfg.doors if door.protocol), None):
+            raise ConfigError(
+                f"{spoken} speaks {spoken.protocol}, which needs the native core, but the worker class "
+                f"{cls.__qualname__} does not use it: {cls.why}. Use http://."
+            )
         super().check_config(cfg, log)
 
     @classmethod

@@ -119,11 +119,11 @@ def make_core(worker: Contract) -> Core:
         raise ConfigError(f"{error}") from None
 
 
-def door(found: Door | None) -> tuple[bool, str | None, bool | None]:
+def door(found: Door | None) -> tuple[bool, str | None, bool | None, str | None]:
     """Converts a listener's endpoint to the core's form."""
     if found is None:
-        return False, None, None
-    return bool(found.tls), found.proxy_protocol, found.proxy_protocol_required
+        return False, None, None, None
+    return bool(found.tls), found.proxy_protocol, found.proxy_protocol_required, found.protocol or None
 
 
 def make_gateway(worker: Contract) -> WsgiGateway:

@@ -567,12 +567,12 @@ def sees_env_file(directory: Path) -> None:
 
 
 def sees_unavailable(directory: Path) -> None:
-    with Site("unavailable = 'warn'\nprotocol = 'uwsgi'\nuwsgi_allow_ips = '*'\n") as server:
+    with Site("unavailable = 'warn'\ndirty_apps = ['shop:jobs']\ndirty_workers = 2\n") as server:
         assert server.get("/hello").status == 200
-        assert len(server.log.matching(r"\[WARNING\] .*setting protocol .* was ignored")) == 1
-    with Site("protocol = 'uwsgi'\n", wait=False) as server:
+        assert len(server.log.matching(r"\[WARNING\] .*setting dirty_apps .* was ignored")) == 1
+    with Site("dirty_apps = ['shop:jobs']\n", wait=False) as server:
         assert server.wait_exit() == 1
-        assert "setting protocol is not available" in server.log.text
+        assert "setting dirty_apps is not available" in server.log.text
 
 
 def head(server: Site) -> dict[str, list[str]]:

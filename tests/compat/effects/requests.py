@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.compat.effects.common import fact_site, facts, raw, status
 from tests.compat.effects.shared import shared
 from tests.harness import CLOSE, Site
+from tests.harness.front_ends import cgi, uwsgi
 from tests.harness.proxy_protocol import LINE
 from tests.harness.wire import request
 
@@ -103,6 +106,21 @@ def sees_proxy_protocol(announced_to: Site, announced_by_v1: Site, plain_facts: 
     for server, status_ in ((announced_to, 200), (announced_by_v1, 200), (plain_facts, 400)):
         got, body = announced(server)
         assert (got, b'"REMOTE_ADDR": "203.0.113.9"' in body) == (status_, status_ == 200), (got, body)
+
+
+def _by_uwsgi(server: Site) -> int:
+    with server.connect() as wire:
+        return wire.send(uwsgi(cgi())).reply().status
+
+
+def sees_protocol(directory: Path) -> None:
+    with fact_site("protocol = 'uwsgi'\n") as server:
+        assert _by_uwsgi(server) == 200
+
+
+def sees_uwsgi_allow_ips(directory: Path) -> None:
+    with fact_site("protocol = 'uwsgi'\nuwsgi_allow_ips = '192.0.2.1'\n") as server:
+        assert _by_uwsgi(server) == 403
 
 
 def sees_proxy_allow_ips(distrusting: Site) -> None:

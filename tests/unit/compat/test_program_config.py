@@ -44,15 +44,15 @@ def test_program_config_with_an_invalid_value(cfg: Config) -> None:
 
 
 def test_what_is_not_available_may_be_told_that_it_is_not_wanted(cfg: Config) -> None:
-    cfg.set("protocol", "http")
-    assert cfg.settings["protocol"].get() == "http"
-    cfg.set("protocol", "uwsgi")
-    with pytest.raises(ConfigError, match="protocol"):
+    cfg.set("dirty_apps", [])
+    assert cfg.settings["dirty_apps"].get() == []
+    cfg.set("dirty_apps", ["shop:jobs"])
+    with pytest.raises(ConfigError, match="dirty_apps"):
         cfg.validate()
     cfg.set("unavailable", "warn")
     cfg.validate()
     (warning,) = cfg.loaded().warnings
-    assert "protocol is not available" in warning
+    assert "dirty_apps is not available" in warning
 
 
 def test_the_server_gets_what_was_set_and_the_variables_of_the_platform(

@@ -191,14 +191,14 @@ def test_what_is_not_there_is_refused_or_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    line = "main:app --metrics --ssl-keyfile-password secret --protocol uwsgi"
+    line = "main:app --metrics --ssl-keyfile-password secret --dirty-app shop:jobs"
     with pytest.raises(SystemExit) as caught:
         load(Sources.here(line.split()))
     assert caught.value.code == 2
     assert "error: argument --metrics: use --admin-bind HOST:PORT instead" in capsys.readouterr().err
     warnings = load(Sources.here([*line.split(), "--unavailable", "warn"])).warnings
     assert [warning.partition(":")[0] for warning in warnings] == [
-        f"argument {flag}" for flag in ("--metrics", "--ssl-keyfile-password", "--protocol")
+        f"argument {flag}" for flag in ("--metrics", "--ssl-keyfile-password", "--dirty-app")
     ]
     assert all(warning.endswith("It was ignored (unavailable = warn).") for warning in warnings)
 

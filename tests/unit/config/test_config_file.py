@@ -272,9 +272,9 @@ class TestNamesThatAreNoSettings:
         assert execute(line + "\n") == Layer({})
 
     def test_what_is_not_available_is_refused(self) -> None:
-        (asked,) = execute("workers = 2\nprotocol = 'uwsgi'\n").asked
-        sentence = "conf.py:2: gunicorn's setting protocol is not available in this version of tricorn."
-        assert (asked.name, asked.sentence) == ("protocol", sentence)
+        (asked,) = execute("workers = 2\ndirty_apps = ['shop:jobs']\n").asked
+        sentence = "conf.py:2: gunicorn's setting dirty_apps is not available in this version of tricorn."
+        assert (asked.name, asked.sentence) == ("dirty_apps", sentence)
         with pytest.raises(ConfigError):
             judge([asked], "refuse")
 
@@ -290,7 +290,7 @@ class TestNamesThatAreNoSettings:
 
     @pytest.mark.parametrize(
         "line",
-        ["protocol = 'http'", "dirty_apps = []", "uwsgi_allow_ips = '*'"],
+        ["dirty_apps = []", "dirty_workers = 2"],
     )
     def test_unless_it_asks_for_nothing(self, line: str) -> None:
         assert execute(line + "\n") == Layer({})

@@ -36,6 +36,9 @@ class TestGrammar:
             ("https://:443?proxy_protocol_required=on&proxy_protocol=auto", Door(HTTPS, True, "auto", True)),
             ("http+unix:a?proxy_protocol=off", Door(UnixAddress("a"), False, "off")),
             ("https://:443?", Door(HTTPS, True)),
+            ("uwsgi://:443", Door(HTTPS, False, protocol="uwsgi")),
+            ("scgi+unix:a", Door(UnixAddress("a"), False, protocol="scgi")),
+            ("fastcgi+fd://3?proxy_protocol=v2", Door(FdAddress(3), False, "v2", protocol="fastcgi")),
         ],
     )
     def test_door_is_parsed(self, text: str, door: Door) -> None:
@@ -52,9 +55,9 @@ class TestGrammar:
             ("https://host:x", "'x' is not a valid port number"),
             ("ftp://host:21", "expected http://, https://, http+unix:"),
             ("http+tcp://host:80", "expected http://, https://, http+unix:"),
-            ("uwsgi://:3031", "this version of tricorn does not speak uwsgi: expected http:// or https://"),
-            ("uwsgi+unix:/run/a", "does not speak uwsgi"),
-            ("fastcgi://:9000", "does not speak FastCGI"),
+            ("uwsgi://:", "expected a port, as in uwsgi://:3031"),
+            ("fastcgi://host/a", "expected fastcgi://HOST:PORT without a path"),
+            ("scgi:///run/a", "a unix socket is scgi+unix:/run/a"),
             ("h2c://:80", "expected http:// or https://: http_protocols says whether HTTP/2 is served there, too"),
             ("h2+unix:/run/a", "http_protocols says whether HTTP/2 is served there"),
             ("h3://:443", "this version of tricorn does not speak HTTP/3"),
@@ -82,6 +85,8 @@ class TestGrammar:
             "https://[::1]:443?proxy_protocol=v2&proxy_protocol_required=off",
             "http+unix:@a",
             "https+fd://3",
+            "uwsgi+unix:/run/a",
+            "fastcgi://127.0.0.1:9000?proxy_protocol=v1",
         ],
     )
     def test_it_is_shown_as_it_may_be_written(self, text: str) -> None:
@@ -122,6 +127,17 @@ class TestOfAConfiguration:
         found = config(bind=":80,unix:/a,http://:81,https://:82", **certificate)
         assert [door.tls for door in found.doors] == [True, True, False, True]
         assert not any(door.tls for door in config(admin_bind=":9000", **certificate).admin_doors)
+
+    def test_a_protocol_of_front_ends_is_for_addresses_without_a_scheme(self) -> None:
+        found = config(bind=":80,http://:81,https://:82,scgi://:83", protocol="uwsgi", certfile="c.pem")
+        assert [(door.tls, door.protocol) for door in found.doors] == [
+            (False, "uwsgi"),
+            (False, ""),
+            (True, ""),
+            (False, "scgi"),
+        ]
+        assert [door.scheme for door in found.doors] == ["uwsgi", "http", "https", "scgi"]
+        assert not any(door.protocol for door in config(admin_bind=":9000", protocol="uwsgi").admin_doors)
 
     def test_hooks_find_the_addresses_as_gunicorn_has_them(self) -> None:
         found = config(bind="https://Host:443?proxy_protocol=v1,http+unix:/a,https+fd://3")

@@ -36,7 +36,7 @@ from tricorn.errors import ConfigError
         ),
         ({"http": "zttp", "http2": True}, {"http_protocols": ("h2", "h1"), "http2_cleartext": "prior-knowledge"}),
         ({"http2": False}, {"http_protocols": ("h1",), "http2_cleartext": "off"}),
-        ({"ssl_ciphers": "TLSv1", "uwsgi_allow_ips": "*"}, {"ciphers": None}),
+        ({"ssl_ciphers": "TLSv1", "dirty_workers": 2}, {"ciphers": None}),
     ],
 )
 def test_program_keywords_set_settings(given: dict[str, object], settings: dict[str, object]) -> None:
@@ -61,7 +61,7 @@ def test_a_value_that_cannot_be_is_named_with_its_place() -> None:
 
 
 def test_program_without_an_application() -> None:
-    sentences = [asked.sentence for asked in read({"metrics": True, "protocol": "uwsgi"}).asked]
+    sentences = [asked.sentence for asked in read({"metrics": True, "dirty_apps": ["shop:jobs"]}).asked]
     assert [sentence.startswith("tricorn.run(): ") for sentence in sentences] == [True, True]
 
 

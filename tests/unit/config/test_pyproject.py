@@ -63,8 +63,8 @@ def test_in_our_table_every_key_must_be_known(text: str, words: str, tmp_path: P
 
 @toml
 def test_pyproject_without_an_application(tmp_path: Path) -> None:
-    (asked,) = read("[tool.tricorn]\nprotocol = 'uwsgi'\n", tmp_path).asked
-    words = "gunicorn's setting protocol is not available in this version of tricorn."
+    (asked,) = read("[tool.tricorn]\ndirty_apps = ['shop:jobs']\n", tmp_path).asked
+    words = "gunicorn's setting dirty_apps is not available in this version of tricorn."
     assert asked.sentence == f"[tool.tricorn] in ./pyproject.toml: {words}"
 
 

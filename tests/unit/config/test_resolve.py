@@ -117,8 +117,8 @@ def test_other_peoples_variables_are_not(variable: str) -> None:
 
 
 def test_a_setting_of_gunicorns_that_is_not_there_is_refused() -> None:
-    (asked,) = read_environment({"TRICORN_PROTOCOL": "uwsgi", "TRICORN_DIRTY_THREADS": "2"}).asked
-    with pytest.raises(ConfigError, match="TRICORN_PROTOCOL: gunicorn's setting protocol is not available"):
+    (asked,) = read_environment({"TRICORN_DIRTY_APPS": "shop:jobs", "TRICORN_DIRTY_THREADS": "2"}).asked
+    with pytest.raises(ConfigError, match="TRICORN_DIRTY_APPS: gunicorn's setting dirty_apps is not available"):
         judge([asked], "refuse")
 
 

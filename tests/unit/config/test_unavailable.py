@@ -19,13 +19,10 @@ BY_NAME = {record.name: record for record in UNAVAILABLE}
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("protocol", "http"),
         ("dirty_apps", []),
         ("dirty_workers", 0),
         ("dirty_timeout", 300),
-        ("uwsgi_allow_ips", "127.0.0.1,::1"),
         ("dirty_workers", 1),
-        ("uwsgi_allow_ips", "*"),
         ("on_dirty_starting", lambda arbiter: None),
     ],
 )
@@ -36,7 +33,6 @@ def test_gunicorns_default_asks_for_nothing_nor_does_what_needs_another_setting(
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("protocol", "uwsgi"),
         ("dirty_apps", ["shop.jobs:Thumbnails"]),
     ],
 )
@@ -51,10 +47,10 @@ def test_a_switch_is_one_of_the_records_and_has_none_itself() -> None:
 
 
 def test_what_is_asked_for_is_refused_or_left_out_with_a_warning() -> None:
-    asked = [Asked("protocol", "conf.py:1: no protocol.", refuse), Asked("protocol", "--protocol: no.", refuse)]
-    with pytest.raises(ConfigError, match=r"^conf.py:1: no protocol\.$"):
+    asked = [Asked("dirty_apps", "conf.py:1: no dirty apps.", refuse), Asked("dirty_apps", "--dirty-app: no.", refuse)]
+    with pytest.raises(ConfigError, match=r"^conf.py:1: no dirty apps\.$"):
         judge(asked, "refuse")
-    assert judge(asked, "warn") == ("conf.py:1: no protocol. It was ignored (unavailable = warn).",)
+    assert judge(asked, "warn") == ("conf.py:1: no dirty apps. It was ignored (unavailable = warn).",)
     assert judge([], "refuse") == ()
 
 

@@ -49,7 +49,7 @@ use std::sync::atomic::{AtomicU64, fence};
 use tricorn_proto::message::RefusalKind;
 use tricorn_sys::fds;
 
-const VERSION: u64 = 9;
+const VERSION: u64 = 10;
 /// "TRICORN\0" read as a big-endian number.
 const MAGIC: u64 = 0x5452_4943_4f52_4e00;
 
@@ -66,7 +66,7 @@ const REFUSALS: usize = GIL_WAIT + 1 + COARSE;
 const CODES: usize = REFUSALS + KINDS;
 /// Kinds of refusals, statuses that are told apart.
 const KINDS: usize = RefusalKind::ALL.len();
-const DISTINCT: usize = 22;
+const DISTINCT: usize = 20;
 
 /// The requests with the application, one entry for each that can run at once: start (monotonic nanoseconds, 0: none), length of the
 /// text and above it the phase (`call.rs`), text (`METHOD target`), and a word to spare.

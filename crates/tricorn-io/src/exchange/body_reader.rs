@@ -28,7 +28,7 @@ pub struct BodyReader {
 
 /// How the end of the body is told.
 enum Framing {
-    /// By a length, or by chunks.
+    /// By a length, by chunks, or by records of FastCGI.
     Http1(Receiver),
     /// By the stream, whose frames have no mark in the bytes: so many bytes came, and perhaps the last.
     Frames { count: u64, is_at_end: bool },
@@ -60,6 +60,15 @@ impl BodyReader {
         match &self.framing {
             Framing::Http1(receiver) => receiver.is_at_end(),
             Framing::Frames { is_at_end, .. } => *is_at_end,
+        }
+    }
+
+    /// What is answered at once to something else that came.
+    #[inline]
+    pub fn take_answer(&mut self) -> Option<Vec<u8>> {
+        match &mut self.framing {
+            Framing::Http1(receiver) => receiver.take_answer(),
+            Framing::Frames { .. } => None,
         }
     }
 

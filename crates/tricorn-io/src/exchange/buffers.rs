@@ -4,7 +4,9 @@ use super::counted::Counted;
 use super::times::Times;
 use crate::clock;
 use crate::peer::Peer;
+use std::ops::Range;
 use std::sync::Arc;
+use tricorn_proto::cgi::{Scan, Vars};
 use tricorn_proto::message::{Field, Known, Method, Refusal, RequestHead, Scheme};
 use tricorn_proto::peer::proxy_protocol::Announced;
 use tricorn_proto::peer::{Claims, ProxyPolicy, proxy, request_id, request_start};
@@ -46,10 +48,20 @@ pub struct Request {
     pub(crate) travel: Travel,
     /// With `Config::streaming`: the rest of the body is still to come.
     pub(crate) partial: bool,
-    /// With `HeadPolicy::proxy`: what front ends say of it.
-    pub(crate) claims: Option<Box<Claims>>,
-    /// What a balancer has announced of its connection.
-    pub(crate) announced: Option<Arc<Announced>>,
+    pub(crate) told: Told,
+}
+
+/// What others than the client say of a request.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// With `HeadPolicy::proxy`: front ends, by fields of the head.
+    claims: Option<Box<Claims>>,
+    /// A balancer, of the connection.
+    announced: Option<Arc<Announced>>,
+    /// A front end, by vars: how far they are read.
+    pub scan: Scan,
+    /// They are complete, and so long: the input begins with them, in the form of [`Vars`].
+    vars: usize,
 }
 
 impl Request {
@@ -78,7 +90,7 @@ impl Request {
     /// What trusted front ends say of the request; `None`: nothing is applied.
     #[inline]
     pub fn claims(&self) -> Option<&Claims> {
-        self.claims.as_deref()
+        self.told.claims.as_deref()
     }
 
     /// Applies what front ends say to the complete head, before a byte of the body is looked at. Another Host stands behind the
@@ -96,23 +108,71 @@ impl Request {
             self.input.extend_from_slice(&added);
             self.input[end..].rotate_right(added.len());
         }
-        self.claims = Some(Box::new(claims));
+        self.told.claims = Some(Box::new(claims));
         Ok(removed)
     }
 
     /// The address of its client, by what a trusted front end says of it. `peer`: who has connected.
     pub(crate) fn client_address(&self, peer: Peer) -> Option<String> {
-        match (self.claims().and_then(|claims| claims.client.as_ref()), peer) {
-            (Some(client), _) => Some(client.name.clone()),
-            (None, Peer::Internet(address)) => Some(address.ip().to_string()),
-            (None, _) => None,
+        if let Some(client) = self.claims().and_then(|claims| claims.client.as_ref()) {
+            return Some(client.name.clone());
+        }
+        let address = match (self.vars().and_then(|vars| vars.client()), peer) {
+            (Some(address), _) | (None, Peer::Internet(address)) => address,
+            (None, _) => return None,
+        };
+        Some(address.ip().to_string())
+    }
+
+    /// What its front end has said of it; `None`: it came by HTTP.
+    #[inline]
+    pub fn vars(&self) -> Option<Vars<'_>> {
+        if self.told.vars == 0 { None } else { Vars::of(self.vars_block()) }
+    }
+
+    /// The same as bytes; empty for a request by HTTP.
+    pub(crate) fn vars_block(&self) -> &[u8] {
+        self.input.get(..self.told.vars).unwrap_or_default()
+    }
+
+    /// So many bytes were vars. In their place the input has `block`, the same in our own form, and behind it the head that they make, as
+    /// text of HTTP/1, which is to be read next.
+    #[cold]
+    pub(crate) fn lay_out(&mut self, count: usize, block: &[u8]) -> Result<(), Box<Refusal>> {
+        let mut head = Vec::new();
+        if let Some(vars) = Vars::of(block) {
+            vars.write_head(&mut head)?;
+        }
+        self.input.splice(..self.start + count, block.iter().copied().chain(head));
+        (self.told.vars, self.start) = (block.len(), block.len());
+        Ok(())
+    }
+
+    /// The head that vars have made is read: what they say besides. `trusted` clients may have said their scheme themselves.
+    #[cold]
+    pub(crate) fn note_vars(&mut self) {
+        let Some(vars) = self.vars() else { return };
+        let (origin, is_secure) = (vars.origin, vars.is_secure());
+        self.head.version = origin.version();
+        self.head.keep_alive = origin.keep;
+        self.head.expect_continue = false;
+        if is_secure && !self.head.scheme_is_told {
+            self.head.scheme = Scheme::Https;
+        }
+    }
+
+    /// Takes out bytes before the request, which are none of it.
+    pub(crate) fn take_aside(&mut self, aside: Range<usize>) {
+        self.input.drain(self.start + aside.start..self.start + aside.end);
+        if self.unread().is_empty() {
+            self.times.first_byte = 0;
         }
     }
 
     /// What a balancer has announced of the connection.
     #[inline]
     pub fn announced(&self) -> Option<&Announced> {
-        self.announced.as_deref()
+        self.told.announced.as_deref()
     }
 
     /// Notes what was announced of the connection. A client that spoke TLS with the balancer has asked by https.
@@ -122,7 +182,7 @@ impl Request {
             if announced.values.tls.is_some() {
                 self.head.scheme = Scheme::Https;
             }
-            self.announced = Some(announced.clone());
+            self.told.announced = Some(announced.clone());
         }
     }
 
@@ -136,14 +196,14 @@ impl Request {
 
     /// The bytes of the head as the client has sent them.
     pub(crate) fn head_as_it_came(&self) -> &[u8] {
-        let host = self.claims.as_ref().and_then(|claims| claims.host.as_ref());
+        let host = self.told.claims.as_ref().and_then(|claims| claims.host.as_ref());
         let added = host.map_or(0, |host| proxy::NAME.len() + host.len());
         self.input.get(self.head_at..self.head_end - added).unwrap_or_default()
     }
 
     /// Fields that are no longer in the head, since front ends may not say them.
     pub(crate) fn taken_out(&self) -> &[Field] {
-        self.claims.as_ref().map_or(&[], |claims| &claims.removed)
+        self.told.claims.as_ref().map_or(&[], |claims| &claims.removed)
     }
 
     /// The client waits to be told that it may send the body.
@@ -200,8 +260,7 @@ impl Request {
         self.received = 0;
         self.travel = Travel::default();
         self.partial = false;
-        self.claims = None;
-        self.announced = None;
+        self.told = Told::default();
         self.head.clear();
         self.reply.set_request_id(b"");
         self.body = Body::Empty;

@@ -30,6 +30,11 @@ impl Exchange {
         if !request.reply.head_sent() {
             encoding::head(&mut request.reply, &mut request.out, inputs);
         }
+        let most = encoding::most_of_piece(&request.reply) as u64;
+        if length > most {
+            let file = Arc::new(DiskFile::new(file, disks.pool()));
+            return self.write_file_in_parts(file, offset, length, most);
+        }
         let (count, after) = encoding::piece(&mut request.reply, &mut request.out, length);
         let lane = &mut self.lane;
         match files::cached_part(&file, offset, count) {
@@ -50,6 +55,23 @@ impl Exchange {
                 lane.send_file(&request.out, (file, offset, left), after)
             }
         }
+    }
+
+    /// The same of a part that is too long for one piece, behind the head.
+    #[cold]
+    fn write_file_in_parts(&mut self, file: Arc<DiskFile>, offset: u64, length: u64, most: u64) -> Sent {
+        let (mut at, end, mut sent) = (offset, offset + length, Sent::Accepted);
+        while at < end {
+            let request = &mut *self.request;
+            let (count, after) = encoding::piece(&mut request.reply, &mut request.out, most.min(end - at));
+            if count == 0 {
+                break; // the response may have no more
+            }
+            sent = self.lane.send_file(&request.out, (file.clone(), at, count), after);
+            request.out.clear();
+            at += count;
+        }
+        sent
     }
 }
 

@@ -1,15 +1,17 @@
-//! A reply as bytes: the reply machine decides, and the encoder of the connection's version of HTTP says it.
+//! A reply as bytes: the reply machine decides, and the encoder of what the connection speaks says it.
 //!
 //! Rule: no other file of the crate knows an encoder.
 use tricorn_proto::message::Version;
 use tricorn_proto::response::{End, Fault, HeadInputs, Portion, Reply};
-use tricorn_proto::{http1, http2};
+use tricorn_proto::{cgi, http1, http2};
 
 /// The interim response to a client that waits with its body.
 pub fn allowance(version: Version) -> &'static [u8] {
     match version {
         Version::Http10 | Version::Http11 => http1::encode::CONTINUE,
         Version::Http2 => http2::encode::CONTINUE,
+        // A front end has told its client itself.
+        Version::Uwsgi | Version::Scgi | Version::FastCgi(_) => b"",
     }
 }
 
@@ -17,22 +19,34 @@ pub fn allowance(version: Version) -> &'static [u8] {
 pub fn head(reply: &mut Reply, out: &mut Vec<u8>, inputs: &HeadInputs<'_>) {
     if let Some(head) = reply.head(inputs) {
         match head.version {
-            Version::Http10 | Version::Http11 => http1::encode::head(out, &head),
+            Version::Http10 | Version::Http11 | Version::Uwsgi => http1::encode::head(out, &head),
             Version::Http2 => http2::encode::head(out, &head),
+            Version::Scgi => cgi::encode::head(out, &head),
+            Version::FastCgi(id) => cgi::encode::head_in_records(out, id, &head),
         }
     }
+}
+
+/// Most bytes that are one piece; longer ones are given to [`piece`] in parts.
+#[inline]
+pub fn most_of_piece(reply: &Reply) -> usize {
+    if matches!(reply.version(), Version::FastCgi(_)) { cgi::encode::MOST } else { usize::MAX }
 }
 
 /// So many bytes of the body are offered: how many are sent, and what follows them. Appends what precedes them.
 #[inline]
 pub fn piece(reply: &mut Reply, out: &mut Vec<u8>, len: u64) -> (u64, &'static [u8]) {
     let portion = reply.body(len);
-    if reply.version() == Version::Http2 {
-        http2::encode::before(out, portion);
-        return (portion.length, b"");
+    match reply.version() {
+        Version::Http10 | Version::Http11 => {
+            http1::encode::before(out, portion);
+            return (portion.length, http1::encode::after(portion));
+        }
+        Version::Http2 => http2::encode::before(out, portion),
+        Version::FastCgi(id) => cgi::encode::before(out, id, portion),
+        Version::Uwsgi | Version::Scgi => {}
     }
-    http1::encode::before(out, portion);
-    (portion.length, http1::encode::after(portion))
+    (portion.length, b"")
 }
 
 /// Ends the reply. Appends what follows the body.
@@ -43,8 +57,11 @@ pub fn end(reply: &mut Reply, out: &mut Vec<u8>) -> End {
     match version {
         Version::Http10 | Version::Http11 => http1::encode::end(out, ending.mark),
         Version::Http2 if ending.whole => http2::encode::end(out, ending.mark),
-        // The stream is reset when its request is over.
-        Version::Http2 => {}
+        Version::FastCgi(id) if ending.whole => cgi::encode::end(out, id),
+        // The stream is reset when its request is over, or the connection closed.
+        Version::Http2 | Version::FastCgi(_) => {}
+        // The end of the connection is that of the response.
+        Version::Uwsgi | Version::Scgi => {}
     }
     ending.end
 }
@@ -75,6 +92,8 @@ pub fn interim<'f>(
         match reply.version() {
             Version::Http10 | Version::Http11 => http1::encode::interim(out, &interim),
             Version::Http2 => http2::encode::interim(out, &interim),
+            // The reply machine gives none to what has less than HTTP/1.1.
+            Version::Uwsgi | Version::Scgi | Version::FastCgi(_) => {}
         }
     }
     Ok(())

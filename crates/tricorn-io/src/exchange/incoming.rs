@@ -66,6 +66,9 @@ impl Exchange {
                 Ok(filled) => filled,
                 Err(refusal) => return self.refused(refusal),
             };
+            if let Some(answer) = body.take_answer() {
+                lane.send_optional(&answer);
+            }
             request.received += result.unwrap_or(0) as u64;
             request.partial = !body.is_at_end();
             // A read that brings less than was asked for has drained the socket, but may stand before the end of the connection:

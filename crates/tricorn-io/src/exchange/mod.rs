@@ -19,6 +19,7 @@ pub mod outbox;
 pub mod output;
 pub mod overflow;
 mod pace;
+mod parts;
 pub mod patience;
 pub mod responder;
 pub mod responses;
@@ -41,6 +42,7 @@ use lane::Lane;
 use link::Loss;
 use outbox::SharedBytes;
 use output::Output;
+use parts::Parts;
 use responder::Responder;
 use std::sync::Arc;
 use timers::Timers;
@@ -234,6 +236,14 @@ impl Exchange {
     ///
     /// `keep` is called if the bytes must outlive this call; it gives an owner of the same bytes.
     pub(crate) fn write(&mut self, inputs: &HeadInputs<'_>, piece: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
+        if piece.len() > encoding::most_of_piece(&self.request.reply) {
+            return self.write_in_parts(inputs, piece, keep);
+        }
+        self.write_part(inputs, piece, keep)
+    }
+
+    #[inline]
+    fn write_part(&mut self, inputs: &HeadInputs<'_>, piece: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
         self.learn_session(piece);
         let request = &mut *self.request;
         request.out.clear();
@@ -246,6 +256,18 @@ impl Exchange {
         self.lane.send_piece(&mut request.out, piece, after, keep)
     }
 
+    /// The same of a piece that is too long for one.
+    #[cold]
+    fn write_in_parts(&mut self, inputs: &HeadInputs<'_>, piece: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
+        let (mut parts, mut sent) = (Parts::new(keep), Sent::Accepted);
+        let most = encoding::most_of_piece(&self.request.reply);
+        for at in (0..piece.len()).step_by(most) {
+            let end = piece.len().min(at + most);
+            sent = self.write_part(inputs, &piece[at..end], || parts.keep(at, end));
+        }
+        sent
+    }
+
     /// The response may name the session that this worker has from now on.
     #[inline]
     fn learn_session(&mut self, piece: &[u8]) {
@@ -256,6 +278,10 @@ impl Exchange {
 
     /// Sends a piece that is all the rest of the body, and ends the reply with it.
     pub fn write_last(&mut self, inputs: &HeadInputs<'_>, piece: &[u8], keep: impl FnOnce() -> SharedBytes) -> End {
+        if piece.len() > encoding::most_of_piece(&self.request.reply) {
+            self.write_in_parts(inputs, piece, keep);
+            return self.end();
+        }
         self.learn_session(piece);
         let request = &mut *self.request;
         request.out.clear();

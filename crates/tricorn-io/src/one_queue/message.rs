@@ -1,11 +1,13 @@
 //! What travels with a connection that is handed over: a header of fixed size, then the bytes that were read from it.
 use crate::peer::Peer;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use tricorn_proto::cgi::Protocol;
+use tricorn_proto::message::Version;
 
 /// Changes whenever the layout does.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 /// Bytes of an encoded header.
-pub const HEADER: usize = 136;
+pub const HEADER: usize = 144;
 /// Payloads up to this size travel in the message; larger ones in a file of memory.
 pub const INLINE: usize = 32 * 1024;
 /// Most bytes of a message.
@@ -43,6 +45,20 @@ pub struct Way {
     pub http2: bool,
     /// The client speaks TLS.
     pub secured: bool,
+    /// It is a front end: the head is vars (`cgi::Vars`), and a response is said by this version.
+    pub front_end: Option<Version>,
+}
+
+impl Way {
+    /// What the front end speaks.
+    pub fn protocol(self) -> Option<Protocol> {
+        match self.front_end? {
+            Version::Uwsgi => Some(Protocol::Uwsgi),
+            Version::Scgi => Some(Protocol::Scgi),
+            Version::FastCgi(_) => Some(Protocol::FastCgi),
+            Version::Http10 | Version::Http11 | Version::Http2 => None,
+        }
+    }
 }
 
 /// Lengths of the payload's parts.
@@ -93,6 +109,14 @@ impl HandOverMessage {
         }
         out.put(&self.parts.announced.to_ne_bytes());
         out.put(&self.parts.borrowed.to_ne_bytes());
+        let (protocol, id) = match self.way.front_end {
+            Some(Version::Uwsgi) => (1, 0),
+            Some(Version::Scgi) => (2, 0),
+            Some(Version::FastCgi(id)) => (3, id),
+            _ => (0, 0),
+        };
+        out.put(&[protocol]);
+        out.put(&id.to_ne_bytes());
         out.bytes
     }
 
@@ -112,6 +136,14 @@ impl HandOverMessage {
         }
         let announced = u16::from_ne_bytes(input.take()?);
         let borrowed = u32::from_ne_bytes(input.take()?);
+        let ([protocol], id) = (input.take()?, u16::from_ne_bytes(input.take()?));
+        let front_end = match protocol {
+            0 => None,
+            1 => Some(Version::Uwsgi),
+            2 => Some(Version::Scgi),
+            3 => Some(Version::FastCgi(id)),
+            _ => return None,
+        };
         let [first_byte, head_complete, complete, waits_since, head, body, next, spooled] = numbers;
         Some(HandOverMessage {
             peer,
@@ -122,7 +154,7 @@ impl HandOverMessage {
             hangup: flags & 2 != 0,
             apart: flags & 4 != 0,
             spooled: (flags & 8 != 0).then_some(spooled),
-            way: Way { lent: flags & 16 != 0, http2: flags & 32 != 0, secured: flags & 64 != 0 },
+            way: Way { lent: flags & 16 != 0, http2: flags & 32 != 0, secured: flags & 64 != 0, front_end },
             first_byte,
             head_complete,
             complete,
@@ -166,8 +198,8 @@ impl Writer {
     }
 }
 
-// Three bytes, three numbers of four bytes, two addresses of 27 bytes, eight numbers, and a short one.
-const _: () = assert!(3 + 3 * 4 + 2 * 27 + 8 * 8 + 2 <= HEADER);
+// Four bytes, three numbers of four bytes, two addresses of 27 bytes, eight numbers, and two short ones.
+const _: () = assert!(4 + 3 * 4 + 2 * 27 + 8 * 8 + 2 * 2 <= HEADER);
 
 struct Reader<'b> {
     bytes: &'b [u8],
@@ -211,7 +243,12 @@ mod tests {
             hangup: false,
             apart: spooled.is_none(),
             spooled,
-            way: Way { lent: spooled.is_none(), http2: listener.is_some(), secured: spooled == Some(0) },
+            way: Way {
+                lent: spooled.is_none(),
+                http2: listener.is_some(),
+                secured: spooled == Some(0),
+                front_end: spooled.map(|length| if length > 0 { Version::FastCgi(513) } else { Version::Scgi }),
+            },
             first_byte: 1,
             head_complete: 2,
             complete: u64::MAX,

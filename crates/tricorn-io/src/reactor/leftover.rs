@@ -8,8 +8,8 @@ use tricorn_proto::message::{Method, Version};
 /// answered without (RFC 9110 section 9.3.2). `message`: its first bytes. It is said as the client's connection says it, or whoever has
 /// that connection.
 pub fn unavailable(message: &[u8]) -> Vec<u8> {
-    let http2 = HandOverMessage::decode(message).is_some_and(|message| message.way.http2);
-    let version = if http2 { Version::Http2 } else { Version::Http11 };
+    let way = HandOverMessage::decode(message).map(|message| message.way).unwrap_or_default();
+    let version = way.front_end.unwrap_or(if way.http2 { Version::Http2 } else { Version::Http11 });
     let wall = WallText::at(clock::now());
     let mut response = Vec::new();
     Responder::of_errors(wall.date(), Method::Get, version).write(&mut response, 503, &[(b"Retry-After", b"1")], b"");
@@ -22,7 +22,7 @@ mod tests {
     use crate::one_queue::message::{Age, Parts, Way};
     use crate::peer::Peer;
 
-    fn message(http2: bool) -> Vec<u8> {
+    fn message(http2: bool, front_end: Option<Version>) -> Vec<u8> {
         let header = HandOverMessage {
             peer: Peer::Unix,
             listener: None,
@@ -32,7 +32,7 @@ mod tests {
             hangup: false,
             apart: false,
             spooled: None,
-            way: Way { lent: http2, http2, secured: false },
+            way: Way { lent: http2, http2, secured: false, front_end },
             first_byte: 1,
             head_complete: 2,
             complete: 3,
@@ -44,12 +44,16 @@ mod tests {
 
     #[test]
     fn it_is_said_as_the_client_is_spoken_to() {
-        for message in [b"".as_slice(), b"no message", &message(false)] {
+        for message in [b"".as_slice(), b"no message", &message(false, None)] {
             let text = String::from_utf8(unavailable(message)).expect("text");
             assert!(text.starts_with("HTTP/1.1 503 Service Unavailable\r\nDate: "), "{text}");
             assert!(text.ends_with("Connection: close\r\nContent-Length: 0\r\nRetry-After: 1\r\n\r\n"), "{text}");
         }
-        let parts = unavailable(&message(true));
+        let parts = unavailable(&message(true, None));
         assert!(parts.starts_with(b"H") && parts.ends_with(b"E\0\0\0\0\0\0\0\0"), "{parts:?}");
+        let said = |version| String::from_utf8_lossy(&unavailable(&message(false, Some(version)))).into_owned();
+        assert!(said(Version::Uwsgi).starts_with("HTTP/1.1 503 "));
+        assert!(said(Version::Scgi).starts_with("Status: 503 Service Unavailable\r\n"));
+        assert!(said(Version::FastCgi(2)).starts_with("\u{1}\u{6}\0\u{2}"));
     }
 }

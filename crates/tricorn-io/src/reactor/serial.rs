@@ -14,7 +14,7 @@ use crate::exchange::buffers::Request;
 use crate::exchange::id::RequestId;
 use crate::sys::poll::Token;
 use tricorn_proto::http1::{HeadPolicy, Receiver, Step};
-use tricorn_proto::message::Refusal;
+use tricorn_proto::message::{Refusal, Version};
 
 #[derive(Debug, Default)]
 pub struct Serial {
@@ -173,6 +173,20 @@ impl Reading<'_> {
         let from = *start;
         *start += progress.consumed;
         Ok((from, progress.step))
+    }
+
+    /// The head came as vars, and is read.
+    pub fn note_vars(&mut self) {
+        self.request.note_vars();
+        if let Version::FastCgi(id) = self.request.head.version {
+            self.receiver.follow_records(id);
+        }
+    }
+
+    /// What is answered at once to something else that came.
+    #[inline]
+    pub fn take_answer(&mut self) -> Option<Vec<u8>> {
+        self.receiver.take_answer()
     }
 
     /// Of a body of known length: bytes that are still to come.

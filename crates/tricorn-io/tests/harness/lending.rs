@@ -18,7 +18,7 @@ pub fn speaking_http2(workers: usize) -> Plan {
 pub fn secured(world: &World, workers: usize) -> Plan {
     let plan = plan(workers);
     let mut config = world.secure(plan.config);
-    let plain = tricorn_io::Door { tls: false, proxy_protocol: None };
+    let plain = tricorn_io::Door { tls: false, proxy_protocol: None, front_end: None };
     config.doors.extend([plain.clone(), plain]);
     Plan { config, ..plan }
 }

@@ -69,7 +69,7 @@ pub const DEADLINE: Duration = Duration::from_secs(60);
 /// An hour: a limit that the test does not mean to reach.
 pub const NEVER: u64 = 3600 * SECOND;
 
-/// Words of the scoreboard, version 9, as a reader in another process knows them.
+/// Words of the scoreboard, version 10, as a reader in another process knows them.
 #[derive(Debug, Clone, Copy)]
 pub enum Word {
     State = 3,

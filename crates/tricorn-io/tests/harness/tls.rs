@@ -111,7 +111,7 @@ impl World {
         let (handshake_timeout, pending_handshakes) = (super::NEVER, 512);
         let tls = TlsDoors { source, handshake_timeout, pending_handshakes, buffer_total: 64 << 20, redirect: false };
         Config {
-            doors: vec![Door { tls: true, proxy_protocol: config.proxy_protocol.clone() }],
+            doors: vec![Door { tls: true, proxy_protocol: config.proxy_protocol.clone(), front_end: None }],
             tls: Some(Box::new(tls)),
             ..config
         }

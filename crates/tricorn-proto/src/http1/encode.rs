@@ -103,8 +103,8 @@ fn is_chunk(portion: Portion) -> bool {
 fn status_line(out: &mut Vec<u8>, version: Version, status: u16, reason: &[u8]) {
     let minor = match version {
         Version::Http10 => b'0',
-        // No encoder of HTTP/1 is asked for a response to HTTP/2.
-        Version::Http11 | Version::Http2 => b'1',
+        // uwsgi has the head of HTTP/1. For the others no encoder of HTTP/1 is asked.
+        Version::Http11 | Version::Uwsgi | Version::Scgi | Version::FastCgi(_) | Version::Http2 => b'1',
     };
     let digit = |unit: u16| b'0' + (status / unit % 10) as u8;
     let start = [b'H', b'T', b'T', b'P', b'/', b'1', b'.', minor, b' ', digit(100), digit(10), digit(1), b' '];

@@ -127,6 +127,8 @@ impl FramingFields {
         head.keep_alive = match head.version {
             Version::Http11 | Version::Http2 => !self.close,
             Version::Http10 => self.keep_alive && !self.close,
+            // The front end says so itself (`cgi`).
+            Version::Uwsgi | Version::Scgi | Version::FastCgi(_) => false,
         };
         // After CONNECT the bytes are tunnel data whatever was answered, never another request.
         head.keep_alive &= !matches!(head.kind, Method::Connect | Method::Tunnel);

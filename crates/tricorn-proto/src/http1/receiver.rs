@@ -5,6 +5,7 @@ use super::lines::{Check, Scan};
 use super::state::{self, Event, State};
 use super::step::{Progress, Step};
 use super::{HeadPolicy, fold};
+use crate::cgi::fastcgi::{Content, Stdin};
 use crate::message::{Framing, Refusal, RefusalKind, RequestHead};
 
 /// The receiving state machine; small, one per connection.
@@ -18,6 +19,8 @@ pub struct Receiver {
     /// Of a body of known length.
     remaining: u64,
     chunked: Decoder,
+    /// Of a body in records.
+    stdin: Stdin,
 }
 
 impl Receiver {
@@ -36,11 +39,12 @@ impl Receiver {
             State::Idle | State::Head => self.head(input, policy, trusted, head),
             State::Fixed => Ok(self.fixed(input.len())),
             State::Chunked => self.chunked.advance(input, policy, &mut head.trailers),
+            State::Records => self.records(input),
             State::End => Ok(Progress { consumed: 0, step: Step::End }),
             State::Refused => Err(after_refusal()),
         };
         match &progress {
-            Ok(Progress { step: Step::End, .. }) if self.state == State::Chunked => {
+            Ok(Progress { step: Step::End, .. }) if matches!(self.state, State::Chunked | State::Records) => {
                 self.enter(Event::EndOfBody);
             }
             Ok(_) => {}
@@ -73,9 +77,21 @@ impl Receiver {
     /// Tells that the body, trailers included, was read before by other code, which also looked at it.
     pub fn took_body(&mut self) {
         self.remaining = 0;
-        if matches!(self.state, State::Fixed | State::Chunked) {
+        if matches!(self.state, State::Fixed | State::Chunked | State::Records) {
             self.enter(Event::EndOfBody);
         }
+    }
+
+    /// The head came as vars, and what follows it comes in records of FastCGI, its end included, be there a body or not.
+    pub fn follow_records(&mut self, id: u16) {
+        self.stdin = Stdin::new(id);
+        self.enter(Event::Records);
+    }
+
+    /// What is answered at once to something else that stands between these records.
+    #[inline]
+    pub fn take_answer(&mut self) -> Option<Vec<u8>> {
+        self.stdin.take_answer()
     }
 
     /// Whether all of the request was read.
@@ -190,6 +206,15 @@ impl Receiver {
         self.scan = Scan::default();
         self.enter(Event::Head(head.framing));
         Ok(Progress { consumed: end, step: Step::Head })
+    }
+
+    fn records(&mut self, input: &[u8]) -> Result<Progress, Box<Refusal>> {
+        let (consumed, step) = match self.stdin.advance(input, &mut self.remaining)? {
+            Content::NeedMore(consumed) => (consumed, Step::NeedMore),
+            Content::Bytes(range) => (range.end, Step::Body(range)),
+            Content::End(consumed) => (consumed, Step::End),
+        };
+        Ok(Progress { consumed, step })
     }
 
     fn fixed(&mut self, available: usize) -> Progress {

@@ -6,6 +6,7 @@
 //!    ^                │ Head, length ──> Fixed ──EndOfBody──> │
 //!    │                │ Head, chunked ─> Chunked ─EndOfBody─> │
 //!    └────────────────────────── NextRequest ─────────────────┘
+//!         Fixed, End ─Records─> Records ─EndOfBody─> End
 //!   any ──Refuse──> Refused
 //! ```
 //!
@@ -23,6 +24,8 @@ pub(super) enum State {
     Fixed,
     /// A chunked body or its trailers are being read.
     Chunked,
+    /// What follows a head is being read out of records of FastCGI.
+    Records,
     /// The request is complete.
     End,
     /// The peer broke a rule: where its next request would begin is not known any more.
@@ -33,6 +36,8 @@ pub(super) enum State {
 pub(super) enum Event {
     Bytes,
     Head(Framing),
+    /// Right behind a head: what follows is in records.
+    Records,
     EndOfBody,
     NextRequest,
     Refuse,
@@ -41,11 +46,12 @@ pub(super) enum Event {
 pub(super) fn next(state: State, event: Event) -> State {
     use {Event::*, State::*};
     match (state, event) {
+        (End | Fixed, Event::Records) => State::Records,
         (Idle | State::Head, Bytes) => State::Head,
         (Idle | State::Head, Event::Head(Framing::Length(0) | Framing::None)) => End,
         (Idle | State::Head, Event::Head(Framing::Length(_))) => Fixed,
         (Idle | State::Head, Event::Head(Framing::Chunked)) => Chunked,
-        (Fixed | Chunked, EndOfBody) => End,
+        (Fixed | Chunked | State::Records, EndOfBody) => End,
         (End, NextRequest) => Idle,
         (_, Refuse) => Refused,
         // Everything else would read a request where none is known to begin, e.g. the next one while a body is still
@@ -72,6 +78,15 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_in_records_ends_with_them() {
+        for framing in [Framing::None, Framing::Length(3)] {
+            let state = next(next(State::Idle, Event::Head(framing)), Event::Records);
+            assert_eq!(state, State::Records);
+            assert_eq!(next(state, Event::EndOfBody), State::End);
+        }
+    }
+
+    #[test]
     fn whatever_is_not_in_the_table_ends_the_connection() {
         let illegal = [
             (State::Idle, Event::EndOfBody),
@@ -83,6 +98,10 @@ mod tests {
             (State::End, Event::Head(Framing::None)),
             (State::End, Event::Bytes),
             (State::Refused, Event::NextRequest),
+            (State::Records, Event::NextRequest),
+            (State::Records, Event::Head(Framing::None)),
+            (State::Chunked, Event::Records),
+            (State::Idle, Event::Records),
         ];
         for (state, event) in illegal {
             assert_eq!(next(state, event), State::Refused, "{state:?} {event:?}");

@@ -34,8 +34,13 @@ pub enum Method {
     Other,
 }
 
+/// By what a request has come, and how its response is said. What stands before HTTP/1.1 has less than that has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
+    Uwsgi,
+    Scgi,
+    /// With the number of the request on its connection.
+    FastCgi(u16),
     Http10,
     #[default]
     Http11,

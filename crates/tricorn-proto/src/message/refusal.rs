@@ -26,6 +26,8 @@ pub enum RefusalKind {
     ProxyHeader,
     Forbidden,
     PlainHttp,
+    Vars,
+    Modifier,
     BodyTooLarge,
     // The peer's fault: its pace.
     HeadTimeout,
@@ -39,7 +41,7 @@ pub enum RefusalKind {
 
 impl RefusalKind {
     /// All there are, in the order of their numbers.
-    pub const ALL: [RefusalKind; 28] = {
+    pub const ALL: [RefusalKind; 30] = {
         use RefusalKind::*;
         [
             RequestLine,
@@ -63,6 +65,8 @@ impl RefusalKind {
             ProxyHeader,
             Forbidden,
             PlainHttp,
+            Vars,
+            Modifier,
             BodyTooLarge,
             HeadTimeout,
             BodyTimeout,
@@ -99,6 +103,8 @@ impl RefusalKind {
             ProxyHeader        => "proxy_header",
             Forbidden          => "forbidden",
             PlainHttp          => "plain_http",
+            Vars               => "vars",
+            Modifier           => "modifier",
             BodyTooLarge       => "body_too_large",
             HeadTimeout        => "head_timeout",
             BodyTimeout        => "body_timeout",
@@ -215,6 +221,8 @@ fn row(kind: RefusalKind) -> Row {
         ProxyHeader        => (400, Peer, "Invalid PROXY header: {}", ""),
         Forbidden          => (403, Peer, "Proxy request from {str} not allowed", "Request forbidden"),
         PlainHttp          => (400, Peer, "The plain HTTP request was sent to HTTPS port{}", ""),
+        Vars               => (400, Peer, "Invalid request of a front end: {}", ""),
+        Modifier           => (501, Peer, "Unsupported modifier of uwsgi: {}", ""),
         BodyTooLarge       => (413, Peer, "Request body is too large ({})", ""),
         HeadTimeout        => (408, Peer, "The request head did not come in time{}", ""),
         BodyTimeout        => (408, Peer, "The request body did not come in time{}", ""),

@@ -11,7 +11,7 @@ pub enum Framing {
     None,
     /// By its length; this many bytes are still to come.
     Length(u64),
-    /// By a mark behind its last piece: the last chunk of HTTP/1.1, END_STREAM of HTTP/2.
+    /// By a mark behind its last piece: the last chunk of HTTP/1.1, END_STREAM of HTTP/2, END_REQUEST of FastCGI.
     Delimited,
     /// By the end of the connection.
     UntilClose,
@@ -59,7 +59,9 @@ pub(super) fn decide(facts: Facts) -> Decision {
         _ => match (announced, known) {
             (Some(length), _) => Decision::of(Framing::Length(length), true, None),
             (None, Some(length)) => Decision::of(Framing::Length(length), true, Some(length)),
-            (None, None) if version >= Version::Http11 => Decision::of(Framing::Delimited, true, None),
+            (None, None) if version >= Version::Http11 || matches!(version, Version::FastCgi(_)) => {
+                Decision::of(Framing::Delimited, true, None)
+            }
             (None, None) => Decision::of(Framing::UntilClose, true, None),
         },
     }

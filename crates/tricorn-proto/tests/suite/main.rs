@@ -11,6 +11,7 @@ mod support;
 
 mod access_log;
 mod bodies;
+mod cgi;
 mod cuts;
 mod fields;
 mod http2;

@@ -8,9 +8,8 @@ use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString};
-use tricorn_io::{Engine, Exchange};
+use tricorn_io::{Engine, Exchange, Request};
 use tricorn_proto::message::{Scheme, Version, target};
-use tricorn_proto::peer::proxy_protocol::Announced;
 
 /// The version of the HTTP specification that is kept to, which is that of uvicorn, granian and hypercorn's like. From 2.4 on
 /// `send` is to raise an OSError when the client has left, and Starlette then relies on it: it no longer listens for the
@@ -230,9 +229,14 @@ impl Maker {
         if let Some(session) = &ends.session {
             extensions.set_item(intern!(py, "tls"), session.bind(py).copy()?)?;
         }
-        if let Some((name, port)) = claimed {
-            let server = ends::claimed_server(py, name.as_deref(), port, ends.server.as_ref())?;
-            put(scope, &self.keys.server, &server)?;
+        let claimed = claimed
+            .map(|(name, port)| ends::claimed_server(py, name.as_deref(), port, ends.server.as_ref()))
+            .transpose()?;
+        if let Some(vars) = exchange.request.vars() {
+            crate::vars::fill_scope(scope, &vars, &self.root)?;
+        }
+        if let Some(server) = &claimed {
+            put(scope, &self.keys.server, server)?;
         }
         let request = &*exchange.request;
         let (head, bytes) = (&request.head, request.head_bytes());
@@ -242,21 +246,24 @@ impl Maker {
             self.headers.set_one(&headers, (b"x-request-id", id))?;
         }
         put(scope, &self.keys.headers, &headers)?;
-        self.tell_of_us(extensions, exchange.timing.queue, id, request.announced())?;
+        self.tell_of_us(extensions, exchange.timing.queue, id, request)?;
         let path = head.path.of(bytes);
         if self.last.as_ref().is_none_or(|(last, _, _)| **last != *path) {
             self.last = Some((path.into(), self.path(py, path)?.unbind(), PyBytes::new(py, path).unbind()));
         }
+        let is_told = request.vars().is_some();
         if let Some((_, text, raw)) = &self.last {
-            put(scope, &self.keys.path, text.bind(py))?;
+            if !is_told {
+                put(scope, &self.keys.path, text.bind(py))?;
+            }
             put(scope, &self.keys.raw_path, raw.bind(py))?;
         }
         let query = head.query.of(bytes);
-        if !query.is_empty() {
+        if !query.is_empty() && !is_told {
             put(scope, &self.keys.query, &PyBytes::new(py, query))?;
         }
         match head.version {
-            Version::Http11 => {}
+            Version::Http11 | Version::Uwsgi | Version::Scgi | Version::FastCgi(_) => {}
             Version::Http10 => put(scope, &self.keys.http_version, self.keys.http10.bind(py))?,
             Version::Http2 => put(scope, &self.keys.http_version, self.keys.http2.bind(py))?,
         }
@@ -267,21 +274,18 @@ impl Maker {
     }
 
     /// `extensions["tricorn"]`: the notice that the worker leaves, seconds that the request has waited, its id, and what a
-    /// balancer has announced.
-    fn tell_of_us(
-        &self,
-        extensions: &Bound<'_, PyDict>,
-        queued: u64,
-        id: &[u8],
-        announced: Option<&Announced>,
-    ) -> PyResult<()> {
+    /// front end or a balancer has said.
+    fn tell_of_us(&self, extensions: &Bound<'_, PyDict>, queued: u64, id: &[u8], request: &Request) -> PyResult<()> {
         let py = extensions.py();
         let ours = self.ours.bind(py).copy()?;
         put(&ours, &self.keys.queue_time, &PyFloat::new(py, queued as f64 / 1e9))?;
         if !id.is_empty() {
             put(&ours, &self.keys.request_id, &latin1(py, id)?)?;
         }
-        if let Some(announced) = announced {
+        if let Some(vars) = request.vars() {
+            ours.set_item("vars", crate::vars::told(py, &vars)?)?;
+        }
+        if let Some(announced) = request.announced() {
             ours.set_item("proxy", crate::announced::scope(py, announced)?)?;
         }
         put(extensions, &self.keys.tricorn, &ours)

@@ -164,7 +164,7 @@ fn claimed_scheme<'py>(py: Python<'py>, transport: &Transport) -> Option<Bound<'
     let state = transport.state();
     let request = state.active.exchange().map(|exchange| &exchange.request).filter(|request| {
         let is_own = || request.head.scheme == Scheme::Https;
-        request.claims().is_some() || request.announced().is_some() || is_own()
+        request.claims().is_some() || request.announced().is_some() || request.vars().is_some() || is_own()
     })?;
     Some(
         if request.head.scheme == Scheme::Https { intern!(py, "https") } else { intern!(py, "http") }

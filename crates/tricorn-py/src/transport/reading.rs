@@ -147,7 +147,8 @@ fn write_head(exchange: &Exchange, out: &mut Vec<u8>) {
     out.extend_from_slice(head.target.of(bytes));
     out.extend_from_slice(match head.version {
         Version::Http10 => b" HTTP/1.0\r\n".as_slice(),
-        Version::Http11 | Version::Http2 => b" HTTP/1.1\r\n",
+        // The library speaks HTTP/1, whatever the client does.
+        _ => b" HTTP/1.1\r\n",
     });
     // The library reads HTTP/1: the end of a body of unknown length is told by chunks.
     if head.version == Version::Http2 && head.framing == Framing::Chunked {

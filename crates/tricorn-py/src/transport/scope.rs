@@ -11,7 +11,7 @@ use tricorn_proto::message::{Scheme, Version};
 fn version(version: Version) -> &'static str {
     match version {
         Version::Http10 => "1.0",
-        Version::Http11 => "1.1",
+        Version::Http11 | Version::Uwsgi | Version::Scgi | Version::FastCgi(_) => "1.1",
         Version::Http2 => "2",
     }
 }

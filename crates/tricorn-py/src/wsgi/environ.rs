@@ -3,11 +3,13 @@ use super::handle::Handle;
 use super::peer;
 use crate::announced;
 use crate::text::{self, Cache, Names, as_latin1, is_secret, latin1};
+use crate::vars;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyString};
 use tricorn_io::{Body, Engine, Exchange};
+use tricorn_proto::cgi::Vars;
 use tricorn_proto::message::{Framing, Known, Scheme, target};
 use tricorn_proto::peer::Claims;
 
@@ -138,6 +140,9 @@ impl Maker {
     ) -> PyResult<Built<'py>> {
         let py = template.py();
         let environ = template.copy()?;
+        if let Some(vars) = exchange.request.vars() {
+            vars::fill_environ(&environ, &vars)?;
+        }
         self.addresses(&environ, handle.get().engine(), exchange)?;
         // What came of a body that is still to come stays with the exchange, and is read together with the rest.
         let body = if exchange.is_partial() { None } else { Some(exchange.take_body()) };
@@ -166,7 +171,10 @@ impl Maker {
         let length = body.as_ref().filter(|_| head.framing == Framing::Chunked).map(Body::len);
         let mount = self.headers(&environ, exchange, length)?;
         let path = head.path.of(bytes);
-        if mount.is_none() && self.mount.is_empty() && head.path == head.target && !target::needs_decoding(path) {
+        if let Some(vars) = request.vars() {
+            self.front_end(&environ, &vars)?;
+        } else if mount.is_none() && self.mount.is_empty() && head.path == head.target && !target::needs_decoding(path)
+        {
             set(&self.keys.path_info, &raw)?;
         } else if let Some(misplaced) = self.path(&environ, path, mount)? {
             return Ok(Built::Misplaced(misplaced));
@@ -189,11 +197,18 @@ impl Maker {
 
     fn addresses(&self, environ: &Bound<'_, PyDict>, engine: &Engine, exchange: &mut Exchange) -> PyResult<()> {
         let py = environ.py();
+        if let Some((name, port)) = exchange.request.vars().and_then(|vars| vars.server()) {
+            put(environ, self.keys.server.bind(py), &latin1(py, name)?)?;
+            put(environ, self.keys.server_port.bind(py), &latin1(py, port)?)?;
+        }
+        let is_named = exchange.request.vars().is_some_and(|vars| vars.server().is_some());
         let names = peer::names(py, engine, exchange)?;
         let session = names.session.as_ref().map(|session| session.clone_ref(py));
         put(environ, self.keys.remote.bind(py), names.remote.bind(py))?;
         put(environ, self.keys.remote_port.bind(py), names.remote_port.bind(py))?;
-        if let Some((name, port)) = &names.server {
+        if is_named {
+            // By the front end, as its clients know it.
+        } else if let Some((name, port)) = &names.server {
             put(environ, self.keys.server.bind(py), name.bind(py))?;
             put(environ, self.keys.server_port.bind(py), port.bind(py))?;
         } else {
@@ -286,6 +301,22 @@ impl Maker {
             put(environ, key, &latin1(py, &[first, text::separator(name), second].concat())?)?;
         }
         Ok(())
+    }
+
+    /// What a front end says of the path, in place of what its client has sent.
+    #[cold]
+    fn front_end(&self, environ: &Bound<'_, PyDict>, vars: &Vars<'_>) -> PyResult<()> {
+        let py = environ.py();
+        let set = |key: &Py<PyString>, text: &[u8]| put(environ, key.bind(py), &latin1(py, text)?);
+        let (script, path) = vars.paths();
+        let below = path.strip_prefix(self.mount.as_slice()).filter(|rest| rest.is_empty() || rest.starts_with(b"/"));
+        let (script, path) = match below {
+            Some(rest) if script.is_empty() => (self.mount.as_slice(), rest),
+            _ => (script, &*path),
+        };
+        set(&self.keys.script_name, script)?;
+        set(&self.keys.path_info, path)?;
+        vars.get(b"QUERY_STRING").map_or(Ok(()), |query| set(&self.keys.query, query))
     }
 
     /// `SCRIPT_NAME` and `PATH_INFO` where they are not simply the path as it came.

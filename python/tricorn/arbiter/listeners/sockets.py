@@ -15,7 +15,7 @@ from typing import Any
 from tricorn.arbiter.listeners import port_holder
 from tricorn.config import doors as grammar
 from tricorn.config.addresses import Address, FdAddress, TcpAddress, UnixAddress
-from tricorn.config.doors import Door
+from tricorn.config.doors import Door, plain
 from tricorn.errors import BindError
 from tricorn.log.types import Log
 from tricorn.unpatched import os, socket, time
@@ -107,7 +107,7 @@ class Listener:
         return getattr(object.__getattribute__(self, "socket"), name)
 
     def __str__(self) -> str:
-        name, scheme = self.getsockname(), "https" if self.tls else "http"
+        name, scheme = self.getsockname(), (self.door and self.door.scheme) or "http"
         match self.socket.family:
             case socket.AF_INET:
                 return f"{scheme}://{name[0]}:{name[1]}"
@@ -115,7 +115,7 @@ class Listener:
                 return f"{scheme}://[{name[0]}]:{name[1]}"
             case _:
                 text = name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
-                return ("https+unix:" if self.tls else "unix:") + text.replace("\0", "@", 1)
+                return ("unix:" if scheme == "http" else f"{scheme}+unix:") + text.replace("\0", "@", 1)
 
     def close(self) -> None:
         """Lets no new connection begin, then closes: those that have begun are left to the workers."""
@@ -231,8 +231,11 @@ def inherit(fds: Iterable[int]) -> list[Listener]:
     return listeners
 
 
-def with_doors(listeners: Sequence[Listener], doors: Sequence[Door], *, tls: bool) -> list[Listener]:
-    """Inherited listeners with what the configuration says of their addresses; `tls`: of those that it does not name.
+def with_doors(
+    listeners: Sequence[Listener], doors: Sequence[Door], *, tls: bool, protocol: str = ""
+) -> list[Listener]:
+    """Inherited listeners with what the configuration says of their addresses; `tls`, `protocol`: of those that it does
+    not name.
 
     A socket does not tell what its address was called (localhost, port 0): where as many sockets as doors are left
     over, they belong together in their order.
@@ -242,7 +245,8 @@ def with_doors(listeners: Sequence[Listener], doors: Sequence[Door], *, tls: boo
     left = [door for door in doors if door not in named.values()]
     if len(others) == len(left):
         named |= {id(each): door for each, door in zip(others, left, strict=True)}
-    return [each.speaking(named.get(id(each)) or Door(_address_of(each), tls)) for each in listeners]
+    unnamed = partial(plain, tls=tls, protocol=protocol)
+    return [each.speaking(named.get(id(each)) or unnamed(_address_of(each))) for each in listeners]
 
 
 def _address_of(listener: Listener) -> Address:

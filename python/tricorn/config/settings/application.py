@@ -84,6 +84,6 @@ class Application(Section):
         rare=True,
         help="How to handle settings of other servers that tricorn does not support: refuse or warn.",
         doc="`refuse` stops the start with an error message. `warn` ignores such settings and logs a warning at every "
-        "start, so what they promise (the uwsgi protocol, for example) is missing. Settings that have an effect only "
-        "together with others (`dirty_workers`, `uwsgi_allow_ips`) are never refused.",
+        "start, so what they promise (workers for other tasks, for example) is missing. Settings that have an effect "
+        "only together with others (`dirty_workers`, which needs `dirty_apps`) are never refused.",
     )

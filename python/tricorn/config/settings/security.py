@@ -61,9 +61,10 @@ class FrontEnds(Section):
         default="127.0.0.1,::1",
         own=True,
         help="Addresses or networks of trusted proxies and load balancers.",
-        doc="Their X-Forwarded-… headers are used (`forwarded_allow_ips`) and, with `proxy_protocol`, their PROXY "
-        "protocol headers (`proxy_allow_ips`). `*` trusts every peer; peers on a Unix socket are always trusted. Each "
-        "of the two can be set by its own name. [Trusted proxies](../guides/trusted-proxies.md).",
+        doc="Their X-Forwarded-… headers are used (`forwarded_allow_ips`), with `proxy_protocol` their PROXY "
+        "protocol headers (`proxy_allow_ips`), and they may speak uwsgi, SCGI and FastCGI (`uwsgi_allow_ips`). `*` "
+        "trusts every peer; peers on a Unix socket are always trusted. Each of the three can be set by its own name. "
+        "[Trusted proxies](../guides/trusted-proxies.md).",
     )
 
     forwarded_allow_ips = Setting(
@@ -132,6 +133,28 @@ class FrontEnds(Section):
         rare=True,
         help="Reject connections without a `proxy_protocol` header.",
         doc="Use it if all clients come through the load balancer, so that none can bypass it.",
+    )
+
+    protocol = Setting(
+        kind=Choice(("http", "uwsgi", "scgi", "fastcgi"), metavar="PROTOCOL"),
+        default="http",
+        help="Protocol of front ends at addresses without a scheme: http, uwsgi, scgi or fastcgi.",
+        doc="For nginx's `uwsgi_pass`, `scgi_pass` and `fastcgi_pass`, and their like. `bind` can choose it for each "
+        "address: uwsgi://HOST:PORT, uwsgi+unix:PATH, and the same with scgi and fastcgi. Addresses with http or https "
+        "keep speaking HTTP. None of the three is spoken over TLS. "
+        "[Behind nginx by uwsgi](../guides/uwsgi.md).",
+    )
+
+    uwsgi_allow_ips = Setting(
+        flags=("--uwsgi-allow-from",),
+        kind=Networks(),
+        default="127.0.0.1,::1",
+        core=True,
+        part_of=same("trusted_proxies"),
+        help="Addresses or networks of front ends that may speak uwsgi, SCGI or FastCGI.",
+        doc="Others get 403. Peers on a Unix socket are always allowed; `*` allows every peer. What an allowed front "
+        "end says of a request (REMOTE_ADDR, REMOTE_USER, HTTPS and the rest) is used as it is, so allow nobody but "
+        "your front ends.",
     )
 
     trusted_proxy_headers: Setting[tuple[str, ...]] = Setting(

@@ -20,7 +20,8 @@ class Socket(Section):
         doc="HOST, HOST:PORT, [v6]:PORT, unix:PATH, unix:@NAME (abstract) or fd://N. May be repeated. The variable "
         "PORT, which platforms set, means 0.0.0.0:$PORT. An address without a scheme uses TLS if there is a "
         "certificate (`certfile` or `certificate`), as with gunicorn, and plain HTTP otherwise. To choose, add a "
-        "scheme: https://HOST:PORT, https+unix:PATH or https+fd://N for TLS, the same with http for plain HTTP. "
+        "scheme: https://HOST:PORT, https+unix:PATH or https+fd://N for TLS, the same with http for plain HTTP, and "
+        "with uwsgi, scgi or fastcgi for front ends that speak those (`protocol`). "
         "Options after `?` override the settings of the same names for this address: "
         "https://0.0.0.0:443?proxy_protocol=v2&proxy_protocol_required=on.",
     )

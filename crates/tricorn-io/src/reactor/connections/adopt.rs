@@ -89,11 +89,14 @@ impl Connections {
             lent: far.is_some() || stream.borrowed().is_some(),
             http2: request.head.version == Version::Http2,
             secured: conn.stage == Stage::Secured,
+            front_end: request.vars().map(|vars| vars.origin.version()),
         };
         let (mut fields, mut borrowed) = (Vec::new(), Vec::new());
         let head = if way.http2 {
             head_fields::write(&mut fields, &request.head, request.head_bytes(), request.taken_out());
             fields.as_slice()
+        } else if way.front_end.is_some() {
+            request.vars_block()
         } else {
             request.head_as_it_came()
         };
@@ -174,6 +177,9 @@ impl Connections {
         if handed.way.secured {
             conn.stage = Stage::Secured;
         }
+        if let Some(protocol) = handed.way.protocol() {
+            conn.stage = Stage::FrontEnd(protocol);
+        }
         let stage = conn.stage;
         let serial = &mut conn.serial;
         serial.resume_at(handed.age.number, handed.age.last_from);
@@ -230,13 +236,18 @@ impl Connections {
         if handed.way.http2 {
             self.read_fields(reading.request, head, trusted)?;
         } else {
-            reading.request.input.extend_from_slice(head);
-            let (_, step) = reading.advance(&self.config.policy, trusted)?;
-            if step != Step::Head || reading.request.start != head.len() {
+            if handed.way.front_end.is_some() {
+                reading.request.lay_out(0, head)?;
+            } else {
+                reading.request.input.extend_from_slice(head);
+            }
+            let (from, step) = reading.advance(&self.config.policy, trusted)?;
+            if step != Step::Head || !reading.request.unread().is_empty() {
                 return Err(Box::new(Refusal::new(RefusalKind::InternalError, "in a request that was handed over")));
             }
+            reading.note_vars();
             reading.took_body();
-            reading.request.head_end = head.len();
+            (reading.request.head_at, reading.request.head_end) = (from, reading.request.start);
         }
         let request = &mut *reading.request;
         request.times.first_byte = handed.first_byte;

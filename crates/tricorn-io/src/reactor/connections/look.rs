@@ -1,20 +1,20 @@
 //! Steps through the bytes that have come: to a complete request, or to what stands before it.
 use super::Connections;
 use super::begin_body::{begin_body, invite, keep};
-use super::conn::Conn;
 use super::deadlines::TimedPhase;
 use super::handshake::{TlsEvent, is_handshake};
 use super::opening::{Opened, open};
 use super::phase::Change;
 use super::stage::Stage;
+use super::vars::Found;
 use crate::clock;
-use crate::config::Config;
 use crate::exchange::body::Body;
 use crate::exchange::buffers::{INPUT, Request};
 use crate::exchange::id::RequestId;
 use crate::exchange::output::Output;
 use crate::one_queue::affinity::{Affinity, Whose};
 use crate::peer::Peer;
+use crate::scoreboard::Word;
 use crate::sys::poll::Token;
 use tricorn_proto::http1::Step;
 use tricorn_proto::http2::PREFACE;
@@ -37,9 +37,12 @@ impl Connections {
     /// Steps through the bytes at hand. `now` is the time they came, 0 for bytes that came earlier.
     pub(super) fn look(&mut self, token: Token, now: u64) -> Option<Look> {
         let conn = self.conns.get_mut(token)?;
-        if let Some(found) = pass_opening(conn, token, &self.config, now) {
+        if conn.stage.has_opening()
+            && let Some(found) = self.look_for_opening(token, now)
+        {
             return Some(found);
         }
+        let conn = self.conns.get_mut(token)?;
         let serial = &mut conn.serial;
         let id = serial.current(token);
         let Some(mut reading) = serial.reading() else { return Some(Look::NeedMore) };
@@ -55,6 +58,12 @@ impl Connections {
                     return Some(wrong(conn.stage, is_head.then_some(reading.request), id, refusal));
                 }
             };
+            if conn.stage != Stage::Plain
+                && let Some(answer) = reading.take_answer()
+            {
+                let sent = conn.output.as_ref().map_or(0, |output| output.stream().send_once(&answer));
+                self.board.add(Word::BytesOut, sent as u64);
+            }
             let request = &mut *reading.request;
             match step {
                 Step::NeedMore => {
@@ -74,6 +83,10 @@ impl Connections {
                     if conn.stage != Stage::Plain && conn.stage.is_misplaced(request) {
                         return Some(Look::Tls(TlsEvent::Misplaced(id)));
                     }
+                    if conn.stage.front_end().is_some() {
+                        reading.note_vars();
+                    }
+                    let request = &mut *reading.request;
                     if let Err(refusal) = self.log.believe(request, conn.origin, self.board, &mut self.chores) {
                         return Some(Look::Refused(id, refusal));
                     }
@@ -103,6 +116,50 @@ impl Connections {
             }
         }
     }
+
+    /// Looks for the vars of a front end; `None`: they are there.
+    fn pass_vars(&mut self, token: Token, now: u64) -> Option<Look> {
+        match self.look_for_vars(token, now) {
+            Some(Found::Vars) => None,
+            Some(Found::Refused(id, refusal)) => Some(Look::Refused(id, refusal)),
+            Some(Found::NeedMore) | None => Some(Look::NeedMore),
+        }
+    }
+
+    /// Looks for what stands before the first request, and before each of a front end; `None`: that is over.
+    #[cold]
+    fn look_for_opening(&mut self, token: Token, now: u64) -> Option<Look> {
+        let (conn, config) = (self.conns.get_mut(token)?, &self.config);
+        match conn.stage {
+            Stage::Handshake => return Some(Look::Tls(TlsEvent::Handshake)),
+            Stage::Stranger(_) | Stage::FrontEnd(_) => return self.pass_vars(token, now),
+            _ => {}
+        }
+        let serial = &mut conn.serial;
+        let id = serial.current(token);
+        let Some(mut reading) = serial.reading() else { return Some(Look::NeedMore) };
+        reading.came(now);
+        if conn.stage == Stage::Preface {
+            return look_for_preface(&mut conn.stage, reading.request.unread());
+        }
+        match open(&mut conn.origin, reading.request, config) {
+            Ok(Opened::NeedMore) => Some(Look::NeedMore),
+            Ok(Opened::Over(announced)) => {
+                (conn.stage, conn.announced) = (Stage::behind_header(conn.origin.listener, config), announced);
+                match conn.stage {
+                    Stage::Handshake => {
+                        conn.edges.may_be_readable(); // what was read behind the header
+                        Some(Look::Tls(TlsEvent::Handshake))
+                    }
+                    Stage::Preface => look_for_preface(&mut conn.stage, reading.request.unread()),
+                    Stage::Stranger(_) => self.pass_vars(token, now),
+                    _ => None,
+                }
+            }
+            Err(refusal) if config.is_tls_at(conn.origin.listener) => Some(Look::Tls(TlsEvent::Unannounced(refusal))),
+            Err(refusal) => Some(Look::Refused(id, refusal)),
+        }
+    }
 }
 
 /// Whether a request whose body still comes is of a session that another worker has: it goes there as a whole.
@@ -117,47 +174,11 @@ pub(super) fn is_of_another(affinity: Option<&Affinity>, request: &Request, peer
     })
 }
 
-/// What stands before the first request, if it is not passed yet.
-fn pass_opening(conn: &mut Conn, token: Token, config: &Config, now: u64) -> Option<Look> {
-    if conn.stage.is_before_requests() { look_for_opening(conn, token, config, now) } else { None }
-}
-
 /// What the application will see of the request is there.
 fn complete(request: &mut Request, phase: &mut TimedPhase, now: u64, id: RequestId) -> Look {
     request.times.complete = if now == 0 { clock::now() } else { now };
     phase.enter(Change::Complete);
     Look::Complete(id)
-}
-
-/// Looks for what a balancer announces before the first request; `None`: that is over.
-#[cold]
-fn look_for_opening(conn: &mut Conn, token: Token, config: &Config, now: u64) -> Option<Look> {
-    if conn.stage == Stage::Handshake {
-        return Some(Look::Tls(TlsEvent::Handshake));
-    }
-    let serial = &mut conn.serial;
-    let id = serial.current(token);
-    let Some(mut reading) = serial.reading() else { return Some(Look::NeedMore) };
-    reading.came(now);
-    if conn.stage == Stage::Preface {
-        return look_for_preface(&mut conn.stage, reading.request.unread());
-    }
-    match open(&mut conn.origin, reading.request, config) {
-        Ok(Opened::NeedMore) => Some(Look::NeedMore),
-        Ok(Opened::Over(announced)) => {
-            (conn.stage, conn.announced) = (Stage::behind_header(conn.origin.listener, config), announced);
-            if conn.stage == Stage::Handshake {
-                conn.edges.may_be_readable(); // what was read behind the header
-                return Some(Look::Tls(TlsEvent::Handshake));
-            }
-            match conn.stage {
-                Stage::Preface => look_for_preface(&mut conn.stage, reading.request.unread()),
-                _ => None,
-            }
-        }
-        Err(refusal) if config.is_tls_at(conn.origin.listener) => Some(Look::Tls(TlsEvent::Unannounced(refusal))),
-        Err(refusal) => Some(Look::Refused(id, refusal)),
-    }
 }
 
 /// Looks for the preface of HTTP/2; `None`: a request comes. A line of words that is none of HTTP/1 is taken for a wrong preface, which
@@ -180,6 +201,7 @@ const HTTP_1: &[u8] = b" HTTP/1.";
 #[cold]
 fn wrong(stage: Stage, head: Option<&mut Request>, id: RequestId, refusal: Box<Refusal>) -> Look {
     let Some(request) = head else { return Look::Refused(id, refusal) };
+    request.note_vars(); // how it is said
     if stage == Stage::Plain && is_handshake(request.unread()) {
         return Look::Tls(TlsEvent::OnPlain(id));
     }

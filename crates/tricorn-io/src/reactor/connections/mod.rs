@@ -57,6 +57,7 @@ mod timeouts;
 mod trunk_reader;
 mod trunks;
 mod updates;
+mod vars;
 mod watch;
 mod welcome;
 mod work;

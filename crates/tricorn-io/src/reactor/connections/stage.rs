@@ -1,6 +1,7 @@
 //! What stands before the requests of a connection, and by what they come.
 use crate::config::Config;
 use crate::exchange::buffers::Request;
+use tricorn_proto::cgi::Protocol;
 use tricorn_proto::message::Scheme;
 
 /// How far a connection is on its way to its first request.
@@ -14,8 +15,12 @@ pub(super) enum Stage {
     Preface,
     /// There is none: the client speaks plain HTTP where TLS is spoken.
     Misplaced,
+    /// A front end has come, of which it is not known whether it may.
+    Stranger(Protocol),
     /// Requests come by TLS.
     Secured,
+    /// Requests come as vars of a front end.
+    FrontEnd(Protocol),
     /// Requests come.
     #[default]
     Plain,
@@ -31,6 +36,9 @@ impl Stage {
     }
 
     pub fn behind_header(listener: u16, config: &Config) -> Stage {
+        if let Some(front_end) = config.front_end_at(listener) {
+            return Stage::Stranger(front_end.protocol);
+        }
         match &config.http2 {
             _ if config.is_tls_at(listener) => Stage::Handshake,
             Some(http2) if http2.cleartext => Stage::Preface,
@@ -48,9 +56,18 @@ impl Stage {
         self == Stage::Misplaced
     }
 
-    /// Whether the first request is still to be waited for.
+    /// Whether the first request is still to be waited for, or something stands before each.
     #[inline]
-    pub fn is_before_requests(self) -> bool {
-        matches!(self, Stage::Header | Stage::Handshake | Stage::Preface)
+    pub fn has_opening(self) -> bool {
+        !matches!(self, Stage::Plain | Stage::Secured | Stage::Misplaced)
+    }
+
+    /// What a front end speaks here.
+    #[inline]
+    pub fn front_end(self) -> Option<Protocol> {
+        match self {
+            Stage::Stranger(protocol) | Stage::FrontEnd(protocol) => Some(protocol),
+            _ => None,
+        }
     }
 }

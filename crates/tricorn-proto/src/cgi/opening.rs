@@ -1,0 +1,38 @@
+//! What stands before the head of a request, and how far that was read.
+use super::protocol::Protocol;
+use super::vars::Origin;
+use crate::message::Version;
+use std::ops::Range;
+
+/// What the bytes before a head amount to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Opening {
+    NeedMore,
+    /// The vars are complete; so many bytes are theirs.
+    Vars(usize),
+    /// These bytes are no part of a request. To be taken out, and answered with what is there.
+    Aside(Range<usize>, Vec<u8>),
+}
+
+/// How far an incomplete opening was looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Scan {
+    /// Records of FastCGI up to here were looked at.
+    pub(super) at: usize,
+    /// The request that has begun.
+    pub(super) begun: Option<Origin>,
+}
+
+impl Scan {
+    /// How a response is said to what was seen so far.
+    pub fn version(&self, protocol: Protocol) -> Version {
+        match protocol {
+            Protocol::Uwsgi => Version::Uwsgi,
+            Protocol::Scgi => Version::Scgi,
+            Protocol::FastCgi => Version::FastCgi(self.begun.map_or(USUAL, |begun| begun.id)),
+        }
+    }
+}
+
+/// The number that front ends give to their only request at a time.
+const USUAL: u16 = 1;
