@@ -31,14 +31,22 @@ class Choices(Record):
     server_name: str = "_"
     hosts: tuple[str, ...] = ()
     """Machines that run the server, by names or addresses; none: this one."""
+    protocol: str = ""
+    """What the proxy speaks with the server, one of FRONT_ENDS. Empty: HTTP."""
 
 
-def upstream(service: Service) -> TcpAddress | UnixAddress:
+def upstream(service: Service, protocol: str = "") -> TcpAddress | UnixAddress:
     """Returns the address at which the proxy reaches the server: a unix socket if there is one. Raises ConfigError."""
-    plain = service.in_the_clear
-    if service.addresses and not plain:
+    plain = service.speaking(protocol)
+    if service.addresses and not plain and protocol:
         raise ConfigError(
-            f"The proxy connects by plain HTTP, but every address uses TLS: {service.says('bind')}. Add one with "
+            f"The proxy speaks {protocol}, and no address does: {service.says('bind')}. Add one, as in -b "
+            f"{protocol}+unix:/run/app/s."
+        )
+    if service.addresses and not plain:
+        uses = "uses TLS" if all(door.tls for door in service.config.doors) else "speaks something else"
+        raise ConfigError(
+            f"The proxy connects by plain HTTP, but every address {uses}: {service.says('bind')}. Add one with "
             "http:// or http+unix:, as in -b http://127.0.0.1:8000."
         )
     if sockets := [address for address in service.sockets if address in plain]:
@@ -54,10 +62,10 @@ def upstream(service: Service) -> TcpAddress | UnixAddress:
 
 def upstreams(service: Service, choices: Choices) -> list[TcpAddress | UnixAddress]:
     """Returns the addresses of the servers: the same port on each host. Raises ConfigError."""
-    one = upstream(service)
+    one = upstream(service, choices.protocol)
     if not choices.hosts:
         return [one]
-    reachable = [address for address in service.reachable if address in service.in_the_clear]
+    reachable = [address for address in service.reachable if address in service.speaking(choices.protocol)]
     if isinstance(one, UnixAddress) or not reachable:
         raise ConfigError(
             f"--hosts needs an address that other machines reach: {service.says('bind')}. Expected 0.0.0.0:PORT; set "
@@ -123,7 +131,7 @@ def notes(service: Service, proxy: str, choices: Choices) -> Iterator[str]:
             f"{service.says('admin_allow')}."
         )
     elif isinstance(address, TcpAddress):
-        if not _believes(config.forwarded_allow_ips, address.host):
+        if not believes(config.forwarded_allow_ips, address.host):
             yield (
                 f"The server does not believe what {proxy} says of clients: {service.says('forwarded_allow_ips')}. "
                 f"Add the address from which {proxy} connects."
@@ -154,7 +162,7 @@ def notes(service: Service, proxy: str, choices: Choices) -> Iterator[str]:
         )
 
 
-def _believes(allowed: str, host: str) -> bool:
+def believes(allowed: str, host: str) -> bool:
     """Whether a peer that connects from the address to which it connects, as on one machine, is believed."""
     if allowed == "*":
         return True

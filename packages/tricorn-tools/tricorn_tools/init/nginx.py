@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
+from typing import Any
 
 from tricorn.config.addresses import TcpAddress, UnixAddress
+from tricorn.record import replace
 from tricorn_tools.init import front_end
 from tricorn_tools.init.front_end import Choices
 from tricorn_tools.init.service import File, Rendered, Service
@@ -22,19 +25,30 @@ LEAST_BUFFER = 8 << 10
 
 
 def render(service: Service, choices: Choices) -> Rendered:
-    text = fill(
-        "nginx.conf",
-        service,
-        filters={"address": _address, "word": _word},
-        front_end=front_end,
-        connection=f"${service.name.replace('-', '_')}_connection",
-        idle=front_end.idle(service),
-        upstreams=front_end.upstreams(service, choices),
-        listen=_listens(choices.listen),
-        server_names=choices.server_name.split(),
-        head_buffer=_head_buffer(service),
-    )
+    choices = replace(choices, protocol=_protocol(service))
+    values: dict[str, Any] = {
+        "filters": {"address": _address, "word": _word},
+        "front_end": front_end,
+        "idle": front_end.idle(service),
+        "upstreams": front_end.upstreams(service, choices),
+        "listen": _listens(choices.listen),
+        "server_names": choices.server_name.split(),
+        "head_buffer": _head_buffer(service),
+    }
+    if choices.protocol:
+        keeps = choices.protocol == "fastcgi" and front_end.idle(service) > 0
+        text = fill("nginx_vars.conf", service, protocol=choices.protocol, keeps=keeps, **values)
+    else:
+        connection = f"${service.name.replace('-', '_')}_connection"
+        text = fill("nginx.conf", service, connection=connection, **values)
     return Rendered((File(f"{service.name}.conf", text),), tuple(_notes(service, choices)))
+
+
+def _protocol(service: Service) -> str:
+    """What nginx speaks with the server: the setting, or what the first address speaks if none speaks HTTP."""
+    if service.config.spoken or service.in_the_clear:
+        return service.config.spoken
+    return next((door.protocol for door in service.config.doors if door.protocol), "")
 
 
 def _address(found: TcpAddress | UnixAddress) -> str:
@@ -61,7 +75,7 @@ def _head_buffer(service: Service) -> int:
 
 
 def _notes(service: Service, choices: Choices) -> list[str]:
-    found = list(front_end.notes(service, "nginx", choices))
+    found = list(_notes_on_vars(service, choices) if choices.protocol else front_end.notes(service, "nginx", choices))
     if service.config.admin_bind:
         ready = service.config.ready_path
         found.append(
@@ -69,3 +83,18 @@ def _notes(service: Service, choices: Choices) -> list[str]:
             "what stands in front of nginx."
         )
     return found
+
+
+def _notes_on_vars(service: Service, choices: Choices) -> Iterator[str]:
+    address = front_end.upstream(service, choices.protocol)
+    if choices.hosts:
+        yield f"The address from which nginx connects must be in {service.says('uwsgi_allow_ips')}."
+    elif isinstance(address, TcpAddress):
+        if not front_end.believes(service.config.uwsgi_allow_ips, address.host):
+            yield f"nginx may not ask: {service.says('uwsgi_allow_ips')}. Add the address from which it connects."
+    elif service.config.umask & front_end.OTHERS_WRITE and not service.is_set("group"):
+        yield (
+            f"nginx must be able to write to the socket, or answers 502: with {service.says('umask')} only its owner "
+            "and its group can. Set group to that of nginx (www-data on Debian), or run both as one user."
+        )
+    yield "WebSockets do not pass by this protocol; a location with proxy_pass, at an address with http, has them."

@@ -68,7 +68,11 @@ class Service(Record):
     @property
     def in_the_clear(self) -> list[TcpAddress | UnixAddress | FdAddress]:
         """Addresses without TLS, at which a proxy speaks HTTP."""
-        return [door.address for door in self.config.doors if not door.tls]
+        return self.speaking("")
+
+    def speaking(self, protocol: str) -> list[TcpAddress | UnixAddress | FdAddress]:
+        """Addresses without TLS, at which a front end speaks this protocol. Empty: HTTP."""
+        return [door.address for door in self.config.doors if not door.tls and door.protocol == protocol]
 
     @property
     def tcp(self) -> list[TcpAddress]:

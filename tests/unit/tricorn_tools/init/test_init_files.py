@@ -92,6 +92,12 @@ FOLLOWS: dict[str, list[tuple[tuple[str, ...], str]]] = {
         ((*ANYWHERE, "--hosts", "app-1,app-2"), "least_conn;\n"),
         ((*ANYWHERE, "--hosts", "app-1,app-2"), "server app-2:80 fail_timeout=2s;\n"),
         ((*ANYWHERE, "--hosts", "app-1"), "server app-1:80 max_fails=0;\n"),
+        (("--protocol", "uwsgi", "-b", ":3031"), "uwsgi_pass shop;\n"),
+        (("-b", "uwsgi+unix:/run/shop/s"), "include uwsgi_params;\n"),
+        (("-b", "scgi://:4000", "--request-timeout", "100", "--queue-timeout", "3"), "scgi_read_timeout 108s;\n"),
+        (("-b", "fastcgi+unix:/run/shop/s", "--keep-alive", "75"), "fastcgi_keep_conn on;\n"),
+        (("-b", "uwsgi://:3031", "-b", "http://:8000"), "proxy_pass http://shop;\n"),
+        (("-b", "uwsgi://0.0.0.0:80", "--hosts", "app-1,app-2"), "server app-2:80 fail_timeout=2s;\n"),
         (("--public", "8080", "--domain", "shop.example"), "listen [::]:8080;\n    server_name shop.example;\n"),
     ],
     "haproxy": [
@@ -146,6 +152,18 @@ def test_a_socket_that_the_proxy_cannot_write_to_is_noted(kind: str, capsys: pyt
 def test_a_proxy_needs_an_address_in_the_clear(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "nginx", "shop:app", "-b", ":443", "--certfile", __file__]) == 1
     assert "every address uses TLS: bind = :443 (--bind). Add one with http://" in capsys.readouterr().err
+
+
+def test_what_front_ends_may_not_do_is_noted(capsys: pytest.CaptureFixture[str]) -> None:
+    def noted(*words: str) -> str:
+        assert main(["init", "nginx", "shop:app", *words]) == 0
+        return capsys.readouterr().err
+
+    assert "WebSockets do not pass by this protocol" in noted("-b", "uwsgi://:3031")
+    assert "nginx may not ask: uwsgi_allow_ips" in noted("-b", "scgi://10.0.0.1:4000", "--uwsgi-allow-from", "10.0.0.2")
+    assert "10.0.0.2" not in noted("-b", "scgi://10.0.0.1:4000", "--uwsgi-allow-from", "10.0.0.0/24")
+    assert main(["init", "haproxy", "shop:app", "-b", "uwsgi://:3031"]) == 1
+    assert "every address speaks something else: bind = uwsgi://:3031" in capsys.readouterr().err
 
 
 def test_a_service_is_called_by_its_module_or_its_directory(
