@@ -114,6 +114,7 @@ complete -c tricorn -l trusted-proxies -x -d 'Addresses or networks of trusted p
 complete -c tricorn -l forwarder-headers -x -d 'Upper-case header names with an underscore that a front end may set in the environ.'
 complete -c tricorn -l proxy-protocol -x -a 'off v1 v2 auto' -d 'Accept the PROXY protocol from load balancers: off, v1, v2 or auto (both).'
 complete -c tricorn -l proxy-protocol-required -d 'Reject connections without a `proxy_protocol` header.'
+complete -c tricorn -l protocol -x -a 'http uwsgi scgi fastcgi' -d 'Protocol of front ends at addresses without a scheme: http, uwsgi, scgi or fastcgi.'
 complete -c tricorn -l trusted-proxy-headers -x -d 'Forwarded headers to apply: any of x-forwarded-for, x-forwarded-proto, x-forwarded-host, x-forwarded-port and x-forwarded-by, or forwarded (RFC 7239).'
 complete -c tricorn -l trusted-proxy-count -x -d 'Number of front ends that a request passes through.'
 complete -c tricorn -l no-clear-untrusted-proxy-headers -d 'Pass forwarded headers that are not applied on to the application.'

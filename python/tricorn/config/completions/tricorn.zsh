@@ -131,6 +131,7 @@ _arguments -s -S \
     '(--forwarder-headers)--forwarder-headers=[Upper-case header names with an underscore that a front end may set in the environ.]:value: ' \
     '(--proxy-protocol)--proxy-protocol=[Accept the PROXY protocol from load balancers\: off, v1, v2 or auto (both).]:value:(off v1 v2 auto)' \
     '(--proxy-protocol-required)--proxy-protocol-required[Reject connections without a `proxy_protocol` header.]' \
+    '(--protocol)--protocol=[Protocol of front ends at addresses without a scheme\: http, uwsgi, scgi or fastcgi.]:value:(http uwsgi scgi fastcgi)' \
     '(--trusted-proxy-headers)--trusted-proxy-headers=[Forwarded headers to apply\: any of x-forwarded-for, x-forwarded-proto, x-forwarded-host, x-forwarded-port and x-forwarded-by, or forwarded (RFC 7239).]:value: ' \
     '(--trusted-proxy-count)--trusted-proxy-count=[Number of front ends that a request passes through.]:value: ' \
     '(--no-clear-untrusted-proxy-headers)--no-clear-untrusted-proxy-headers[Pass forwarded headers that are not applied on to the application.]' \
