@@ -6,7 +6,7 @@ use super::handshake::{TlsEvent, is_handshake};
 use super::opening::{Opened, open};
 use super::phase::Change;
 use super::stage::Stage;
-use super::vars::Found;
+use super::vars::{Found, answer_aside};
 use crate::clock;
 use crate::exchange::body::Body;
 use crate::exchange::buffers::{INPUT, Request};
@@ -14,11 +14,14 @@ use crate::exchange::id::RequestId;
 use crate::exchange::output::Output;
 use crate::one_queue::affinity::{Affinity, Whose};
 use crate::peer::Peer;
+use crate::reactor::serial::Reading;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
+use std::sync::Arc;
 use tricorn_proto::http1::Step;
 use tricorn_proto::http2::PREFACE;
 use tricorn_proto::message::{Framing, Refusal};
+use tricorn_proto::peer::proxy_protocol::Announced;
 
 /// What looking at the bytes at hand came to.
 pub(super) enum Look {
@@ -61,8 +64,7 @@ impl Connections {
             if conn.stage != Stage::Plain
                 && let Some(answer) = reading.take_answer()
             {
-                let sent = conn.output.as_ref().map_or(0, |output| output.stream().send_once(&answer));
-                self.board.add(Word::BytesOut, sent as u64);
+                self.board.add(Word::BytesOut, answer_aside(conn.output.as_ref(), &answer));
             }
             let request = &mut *reading.request;
             match step {
@@ -76,15 +78,9 @@ impl Connections {
                     return Some(Look::NeedMore);
                 }
                 Step::Head => {
-                    request.head_at = from;
-                    request.head_end = request.start;
                     self.buffers.head_is_complete(request);
-                    request.note_announced(conn.announced.as_ref());
-                    if conn.stage != Stage::Plain && conn.stage.is_misplaced(request) {
+                    if take_head(&mut reading, from, conn.stage, conn.announced.as_ref()) {
                         return Some(Look::Tls(TlsEvent::Misplaced(id)));
-                    }
-                    if conn.stage.front_end().is_some() {
-                        reading.note_vars();
                     }
                     let request = &mut *reading.request;
                     if let Err(refusal) = self.log.believe(request, conn.origin, self.board, &mut self.chores) {
@@ -160,6 +156,23 @@ impl Connections {
             Err(refusal) => Some(Look::Refused(id, refusal)),
         }
     }
+}
+
+/// A head was read, which began there. Whether it should have come by TLS.
+#[inline]
+fn take_head(reading: &mut Reading<'_>, from: usize, stage: Stage, announced: Option<&Arc<Announced>>) -> bool {
+    let request = &mut *reading.request;
+    request.head_at = from;
+    request.head_end = request.start;
+    request.note_announced(announced);
+    if stage == Stage::Plain {
+        return false;
+    }
+    if stage.is_misplaced(request) {
+        return true;
+    }
+    reading.note_vars();
+    false
 }
 
 /// Whether a request whose body still comes is of a session that another worker has: it goes there as a whole.

@@ -7,6 +7,7 @@ use super::conn::Conn;
 use super::stage::Stage;
 use crate::config::Config;
 use crate::exchange::id::RequestId;
+use crate::exchange::output::Output;
 use crate::peer::Peer;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
@@ -50,8 +51,7 @@ impl Connections {
                 Ok(Opening::NeedMore) => return Some(Found::NeedMore),
                 Ok(Opening::Aside(range, answer)) => {
                     request.take_aside(range);
-                    let sent = conn.output.as_ref().map_or(0, |output| output.stream().send_once(&answer));
-                    self.board.add(Word::BytesOut, sent as u64);
+                    self.board.add(Word::BytesOut, answer_aside(conn.output.as_ref(), &answer));
                 }
                 Ok(Opening::Vars(count)) => {
                     if let Err(refusal) = request.lay_out(count, &block) {
@@ -70,6 +70,11 @@ impl Connections {
             }
         }
     }
+}
+
+/// Answers what is no part of a request, as far as the socket takes it. How many bytes.
+pub(super) fn answer_aside(output: Option<&Output>, answer: &[u8]) -> u64 {
+    output.map_or(0, |output| output.stream().send_once(answer)) as u64
 }
 
 /// Lets a front end in that may come. Before its first request the address is its own.
