@@ -8,6 +8,19 @@ use super::{HeadPolicy, fold};
 use crate::cgi::fastcgi::{Content, Stdin};
 use crate::message::{Framing, Refusal, RefusalKind, RequestHead};
 
+/// Of a body whose length is not told before it.
+#[derive(Debug)]
+enum Coded {
+    Chunks(Decoder),
+    Records(Box<Stdin>),
+}
+
+impl Default for Coded {
+    fn default() -> Coded {
+        Coded::Chunks(Decoder::default())
+    }
+}
+
 /// The receiving state machine; small, one per connection.
 #[derive(Debug, Default)]
 pub struct Receiver {
@@ -18,9 +31,7 @@ pub struct Receiver {
     scan: Scan,
     /// Of a body of known length.
     remaining: u64,
-    chunked: Decoder,
-    /// Of a body in records.
-    stdin: Stdin,
+    coded: Coded,
 }
 
 impl Receiver {
@@ -38,8 +49,10 @@ impl Receiver {
         let progress = match self.state {
             State::Idle | State::Head => self.head(input, policy, trusted, head),
             State::Fixed => Ok(self.fixed(input.len())),
-            State::Chunked => self.chunked.advance(input, policy, &mut head.trailers),
-            State::Records => self.records(input),
+            State::Chunked | State::Records => match &mut self.coded {
+                Coded::Chunks(chunks) => chunks.advance(input, policy, &mut head.trailers),
+                Coded::Records(stdin) => records(stdin, input, &mut self.remaining),
+            },
             State::End => Ok(Progress { consumed: 0, step: Step::End }),
             State::Refused => Err(after_refusal()),
         };
@@ -84,14 +97,14 @@ impl Receiver {
 
     /// The head came as vars, and what follows it comes in records of FastCGI, its end included, be there a body or not.
     pub fn follow_records(&mut self, id: u16) {
-        self.stdin = Stdin::new(id);
+        self.coded = Coded::Records(Box::new(Stdin::new(id)));
         self.enter(Event::Records);
     }
 
     /// What is answered at once to something else that stands between these records.
     #[inline]
     pub fn take_answer(&mut self) -> Option<Vec<u8>> {
-        self.stdin.take_answer()
+        if let Coded::Records(stdin) = &mut self.coded { stdin.take_answer() } else { None }
     }
 
     /// Whether all of the request was read.
@@ -200,21 +213,12 @@ impl Receiver {
                 policy.limits.check_body(length)?;
                 self.remaining = length;
             }
-            Framing::Chunked => self.chunked = Decoder::default(),
+            Framing::Chunked => self.coded = Coded::default(),
             Framing::None => {}
         }
         self.scan = Scan::default();
         self.enter(Event::Head(head.framing));
         Ok(Progress { consumed: end, step: Step::Head })
-    }
-
-    fn records(&mut self, input: &[u8]) -> Result<Progress, Box<Refusal>> {
-        let (consumed, step) = match self.stdin.advance(input, &mut self.remaining)? {
-            Content::NeedMore(consumed) => (consumed, Step::NeedMore),
-            Content::Bytes(range) => (range.end, Step::Body(range)),
-            Content::End(consumed) => (consumed, Step::End),
-        };
-        Ok(Progress { consumed, step })
     }
 
     fn fixed(&mut self, available: usize) -> Progress {
@@ -238,6 +242,15 @@ fn what_is_wrong(source: &Source<'_>) -> Box<Refusal> {
         // `fields` and `lines` disagree, which is our bug; the fuzz target `head` looks for it.
         Ok(_) => Box::new(Refusal::new(RefusalKind::InternalError, UNEXPLAINED)),
     }
+}
+
+fn records(stdin: &mut Stdin, input: &[u8], remaining: &mut u64) -> Result<Progress, Box<Refusal>> {
+    let (consumed, step) = match stdin.advance(input, remaining)? {
+        Content::NeedMore(consumed) => (consumed, Step::NeedMore),
+        Content::Bytes(range) => (range.end, Step::Body(range)),
+        Content::End(consumed) => (consumed, Step::End),
+    };
+    Ok(Progress { consumed, step })
 }
 
 #[cold]
