@@ -557,7 +557,7 @@ REACTOR = (
         "queue_empty_is_never_due",
         "where nothing waits nothing is due, so that the monitor of an idle hub sleeps",
         f"{REACT}/queue.rs",
-        "if self.waiting.is_empty() { u64::MAX } else { self.due }",
+        "if self.is_empty() { u64::MAX } else { self.due }",
         "self.due",
         (f"{LIB} queue", f"{SUITE} hub"),
     ),

@@ -95,8 +95,8 @@ impl Admission {
     }
 
     /// Takes this request out; whether it was there.
-    pub fn remove(&mut self, id: RequestId, now: u64) -> bool {
-        self.queue.remove(id, now)
+    pub fn remove(&mut self, id: RequestId) -> bool {
+        self.queue.remove(id)
     }
 
     /// The requests that wait, in the order in which they would be served.

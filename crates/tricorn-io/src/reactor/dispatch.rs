@@ -14,6 +14,8 @@ pub(super) struct Dispatch {
     events: Events,
     /// When the events were last looked at.
     looked_at: u64,
+    /// A stream was to be served next when they were: what has come is read before it begins.
+    reads_first: bool,
     /// The wake pipe had something.
     is_woken: bool,
     /// Requests under way whose exchanges are to be told that something happened to their connections.
@@ -29,6 +31,7 @@ impl Dispatch {
             admission,
             events: Events::default(),
             looked_at: 0,
+            reads_first: false,
             is_woken: false,
             ready: VecDeque::new(),
             is_leaving: false,
@@ -54,6 +57,12 @@ impl Dispatch {
     pub fn arrived(&mut self, batch: &mut Events) {
         debug_assert!(self.events.is_empty());
         std::mem::swap(&mut self.events, batch);
+        self.reads_first = self.admission.is_stream_next(self.looked_at);
+    }
+
+    /// All that was at hand has been read.
+    pub fn has_read(&mut self) {
+        self.reads_first = false;
     }
 
     pub fn looked(&mut self, now: u64) {
@@ -120,7 +129,13 @@ impl Dispatch {
     /// have come meanwhile are to stand in the queue before a client with many streams has one turn after another.
     #[inline]
     pub fn defers_stream(&self) -> bool {
-        self.admission.is_stream_next(self.looked_at) && self.is_turn_over(clock::now())
+        self.admission.is_stream_next(self.looked_at) && (self.reads_first || self.is_turn_over(clock::now()))
+    }
+
+    /// Whether the events are to be looked at before the next request begins.
+    #[inline]
+    pub fn awaits_look(&self) -> bool {
+        self.events.is_empty() && self.admission.is_stream_next(self.looked_at) && self.is_turn_over(clock::now())
     }
 
     #[inline]
@@ -145,7 +160,7 @@ impl Dispatch {
 
     /// Takes this request out; whether it was there.
     pub fn remove(&mut self, id: RequestId) -> bool {
-        self.admission.remove(id, self.looked_at)
+        self.admission.remove(id)
     }
 
     /// The first request that may go to a sibling, in the order in which they would be served.

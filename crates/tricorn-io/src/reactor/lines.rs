@@ -1,7 +1,7 @@
 //! Requests of one HTTP/2 connection that wait: one of them stands in the queue, the others behind it.
 //!
 //! ```text
-//!   queue:  A1 ── b ── c ── D1        A2 takes its place at the end of the queue when A1 leaves it
+//!   queue:  A1 ── b ── c ── D1        A2 takes its place at the end of the queue when A1 has left it and another request is to begin
 //!           └ A2, A3, A4    └ D2
 //! ```
 //!
@@ -58,8 +58,7 @@ impl Lines {
 
     /// A request of this connection has left the queue. The one that takes its turn: the oldest, or the newest.
     #[inline]
-    pub fn follow(&mut self, trunk: Option<Token>, newest: bool) -> Option<Waiting> {
-        let trunk = trunk?;
+    pub fn follow(&mut self, trunk: Token, newest: bool) -> Option<Waiting> {
         let line = self.lines.get_mut(&trunk)?;
         let next = if newest { line.pop_back() } else { line.pop_front() };
         match next {

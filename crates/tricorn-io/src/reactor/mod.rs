@@ -161,10 +161,10 @@ impl Reactor {
         has_request && self.may_start() || self.has_more()
     }
 
-    /// Whether the events are to be looked at before the next request begins ([`Dispatch::defers_stream`]).
+    /// Whether the events are to be looked at before the next request begins ([`Dispatch::awaits_look`]).
     #[inline]
     pub fn awaits_look(&self) -> bool {
-        self.dispatch.events().is_empty() && self.dispatch.defers_stream() && self.may_start()
+        self.dispatch.awaits_look() && self.may_start()
     }
 
     fn has_more(&self) -> bool {

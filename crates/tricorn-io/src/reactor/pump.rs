@@ -51,7 +51,9 @@ impl Reactor {
             } else if self.connections.work().has_held() {
                 self.connections.send_held();
                 continue;
-            } else if is_deferred && let Some(id) = self.dispatch.next_request() {
+            } else if is_deferred {
+                self.dispatch.has_read();
+                let Some(id) = self.dispatch.next_request() else { continue };
                 if let Some(exchange) = self.begin_waiting(id) {
                     return Some(exchange);
                 }

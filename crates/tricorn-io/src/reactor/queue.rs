@@ -14,8 +14,10 @@ pub struct Queue {
     order: QueueOrder,
     /// By `complete`.
     waiting: VecDeque<Waiting>,
-    /// Those behind others of their connection. Empty if `waiting` is.
+    /// Those behind others of their connection.
     lines: Lines,
+    /// Connections whose request has left the queue: the next of each takes its place before another request is taken.
+    left: Vec<Token>,
     /// Since when it has not been empty.
     stands_since: u64,
     /// Not later than the first `due` of those that wait, while some do.
@@ -24,7 +26,14 @@ pub struct Queue {
 
 impl Queue {
     pub fn new(order: QueueOrder) -> Queue {
-        Queue { order, waiting: VecDeque::new(), lines: Lines::default(), stands_since: 0, due: u64::MAX }
+        Queue {
+            order,
+            waiting: VecDeque::new(),
+            lines: Lines::default(),
+            left: Vec::new(),
+            stands_since: 0,
+            due: u64::MAX,
+        }
     }
 
     #[inline]
@@ -34,12 +43,12 @@ impl Queue {
 
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+        self.len() == 0
     }
 
     /// Adds a request. One that came by the channel may have waited for longer than those that are here.
     pub fn insert(&mut self, waiting: Waiting, now: u64) {
-        if self.waiting.is_empty() {
+        if self.is_empty() {
             (self.stands_since, self.due) = (now, waiting.due);
         }
         self.due = self.due.min(waiting.due);
@@ -53,8 +62,9 @@ impl Queue {
     #[inline]
     pub fn next(&mut self, now: u64) -> Option<RequestId> {
         let newest_first = self.is_newest_first(now);
+        self.follow(newest_first);
         let next = if newest_first { self.waiting.pop_back() } else { self.waiting.pop_front() };
-        self.taken(next, newest_first)
+        self.taken(next)
     }
 
     /// Takes the request that would be served last: the newest, or the oldest if the newest are first. What waits behind another of its
@@ -63,34 +73,37 @@ impl Queue {
         if let Some(waiting) = self.lines.take_last() {
             return Some(waiting.id);
         }
-        let newest_first = self.is_newest_first(now);
-        let last = if newest_first { self.waiting.pop_front() } else { self.waiting.pop_back() };
-        self.taken(last, newest_first)
+        let last = if self.is_newest_first(now) { self.waiting.pop_front() } else { self.waiting.pop_back() };
+        self.taken(last)
     }
 
     /// Takes the request that has waited longest.
     pub fn take_oldest(&mut self) -> Option<RequestId> {
+        self.follow(false);
         let oldest = self.waiting.pop_front();
-        self.taken(oldest, false)
+        self.taken(oldest)
     }
 
     #[inline]
-    fn taken(&mut self, waiting: Option<Waiting>, newest_first: bool) -> Option<RequestId> {
+    fn taken(&mut self, waiting: Option<Waiting>) -> Option<RequestId> {
         let waiting = waiting?;
-        self.follow(waiting.trunk, newest_first);
+        self.left.extend(waiting.trunk);
         Some(waiting.id)
     }
 
-    /// A request of this connection has left the queue: its next one stands where it is served last.
+    /// Connections whose request has left the queue: the next one of each stands where it is served last. Late, so that whoever has asked
+    /// while that request was served stands before it.
     #[inline]
-    fn follow(&mut self, trunk: Option<Token>, newest_first: bool) {
-        let Some(mut next) = self.lines.follow(trunk, newest_first) else { return };
-        if newest_first {
-            next.complete = self.waiting.front().map_or(u64::MAX, |first| first.complete).min(next.complete);
-            self.waiting.push_front(next);
-        } else {
-            next.complete = self.waiting.back().map_or(0, |last| last.complete).max(next.complete);
-            self.waiting.push_back(next);
+    fn follow(&mut self, newest_first: bool) {
+        while let Some(trunk) = self.left.pop() {
+            let Some(mut next) = self.lines.follow(trunk, newest_first) else { continue };
+            if newest_first {
+                next.complete = self.waiting.front().map_or(u64::MAX, |first| first.complete).min(next.complete);
+                self.waiting.push_front(next);
+            } else {
+                next.complete = self.waiting.back().map_or(0, |last| last.complete).max(next.complete);
+                self.waiting.push_back(next);
+            }
         }
     }
 
@@ -99,7 +112,7 @@ impl Queue {
         if now < self.due {
             return Vec::new();
         }
-        let (mut late, mut left, mut due) = (Vec::new(), Vec::new(), u64::MAX);
+        let (mut late, mut due) = (Vec::new(), u64::MAX);
         let mut stays = |waiting: &Waiting| {
             let stays = waiting.due > now || late.len() == most;
             if stays {
@@ -111,22 +124,20 @@ impl Queue {
         };
         self.waiting.retain(|waiting| {
             let stays = stays(waiting);
-            left.extend(waiting.trunk.filter(|_| !stays));
+            self.left.extend(waiting.trunk.filter(|_| !stays));
             stays
         });
         self.lines.retain(&mut stays);
         self.due = due;
-        let newest_first = self.is_newest_first(now);
-        left.into_iter().for_each(|trunk| self.follow(Some(trunk), newest_first));
         late
     }
 
     /// Takes this request out; whether it was there.
-    pub fn remove(&mut self, id: RequestId, now: u64) -> bool {
+    pub fn remove(&mut self, id: RequestId) -> bool {
         match self.waiting.iter().position(|waiting| waiting.id == id) {
             Some(position) => {
                 let removed = self.waiting.remove(position);
-                self.taken(removed, self.is_newest_first(now)).is_some()
+                self.taken(removed).is_some()
             }
             None => self.lines.remove(id),
         }
@@ -143,21 +154,21 @@ impl Queue {
     /// When the request in front was complete, by its place in the queue; 0: none waits.
     #[inline]
     pub fn oldest(&self) -> u64 {
-        self.waiting.front().map_or(0, |waiting| waiting.complete)
+        self.waiting.front().or_else(|| self.lines.iter().next()).map_or(0, |waiting| waiting.complete)
     }
 
     /// Whether the request that is served next is one of an HTTP/2 connection.
     #[inline]
     pub fn is_stream_next(&self, now: u64) -> bool {
         let next = if self.is_newest_first(now) { self.waiting.back() } else { self.waiting.front() };
-        next.is_some_and(|waiting| waiting.trunk.is_some())
+        next.map_or(self.lines.count() > 0, |waiting| waiting.trunk.is_some())
     }
 
     /// When a request may have waited too long; `u64::MAX`: never.
     #[inline]
     pub fn due(&self) -> u64 {
         // Those that were begun in time leave theirs behind.
-        if self.waiting.is_empty() { u64::MAX } else { self.due }
+        if self.is_empty() { u64::MAX } else { self.due }
     }
 
     fn is_newest_first(&self, now: u64) -> bool {
@@ -254,14 +265,14 @@ mod tests {
         for (complete, stream) in (1..).zip(streams) {
             queue.insert(waiting(stream, complete, NEVER), 0);
         }
-        assert!(queue.remove(streams[0], 0) && !queue.remove(streams[0], 0));
+        assert!(queue.remove(streams[0]) && !queue.remove(streams[0]));
         assert_eq!(queue.next(0), Some(streams[1]));
     }
 
     #[test]
     fn one_that_leaves_is_gone() {
         let mut queue = of(QueueOrder::Fifo, &[10, 20]);
-        assert!(queue.remove(id(1), 0) && !queue.remove(id(1), 0));
+        assert!(queue.remove(id(1)) && !queue.remove(id(1)));
         assert_eq!((queue.last(NEVER), queue.take_oldest()), (Some(id(2)), None));
     }
 
@@ -281,7 +292,18 @@ mod tests {
         assert_eq!(connections(queue.in_service_order(0))[..3], [100, 7, 211]);
         assert_eq!(connections((0..3).filter_map(|_| queue.next(0))), [100, 7, 211]);
         queue.insert(waiting(id(8), 20, NEVER), 0);
-        assert_eq!(served(queue, 0), [101, 212, 8, 102, 103]);
+        assert_eq!(served(queue, 0), [101, 8, 212, 102, 103]);
+    }
+
+    #[test]
+    fn who_has_asked_while_a_stream_was_served_stands_before_the_next_of_its_connection() {
+        let mut queue = Queue::new(QueueOrder::Fifo);
+        (0..3).for_each(|nr| queue.insert(stream(1, nr, NEVER), 0));
+        assert_eq!((queue.next(0), queue.len(), queue.oldest()), (Some(id(100)), 2, 1));
+        assert!(queue.is_stream_next(0) && !queue.is_empty());
+        queue.insert(waiting(id(7), 50, NEVER), 50);
+        assert!(!queue.is_stream_next(50));
+        assert_eq!(served(queue, 50), [7, 101, 102]);
     }
 
     #[test]
@@ -307,7 +329,7 @@ mod tests {
         queue.insert(waiting(id(7), 10, 95), 0);
         assert_eq!((queue.due(), connections(queue.take_late(50, 9))), (50, vec![101]));
         assert_eq!((queue.due(), connections(queue.take_late(90, 1))), (70, vec![100]));
-        assert_eq!(connections(queue.in_service_order(0)), [7, 102], "it has followed the first");
+        assert_eq!(connections(queue.in_service_order(0)), [7, 102], "it follows the first");
         assert_eq!((connections(queue.take_late(90, 9)), queue.due(), queue.len()), (vec![102], 95, 1));
     }
 
@@ -335,7 +357,7 @@ mod tests {
                     }
                     4 if !model.is_empty() => {
                         let (id, ..) = model.remove(random(model.len() as u64) as usize);
-                        assert!(queue.remove(id, now) && !queue.remove(id, now));
+                        assert!(queue.remove(id) && !queue.remove(id));
                     }
                     _ => {
                         let next = queue.next(now);
