@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tricorn_bench.load import LoadError, Plan, Replay, Result, Sample, Target, run
+from tricorn_bench.load import LoadError, Plan, Replay, Result, Sample, Target, Tls, run
 
 from benches.harness.process import LOAD_CORE, DidNotServe
 
@@ -16,11 +16,14 @@ SETTLED = 2.0
 """Seconds after which the requests that open connections are answered."""
 
 
-def send(port: int, path: str = "/", **plan: Any) -> Result:
+def send(port: int, path: str = "/", *, secure: bool = False, **plan: Any) -> Result:
     """For a second over 64 connections, unless `plan` (fields of `tricorn_bench.load.Plan`) says otherwise."""
     usual = {"connections": CONNECTIONS, "seconds": 1.0, "timeout": 60.0, "cpus": (LOAD_CORE,)}
+    scheme = "https" if secure else "http"
     try:
-        return run(Plan(targets=(Target(f"http://127.0.0.1:{port}{path}"),), **{**usual, **plan}))
+        return run(
+            Plan(targets=(Target(f"{scheme}://127.0.0.1:{port}{path}"),), **{**usual, "tls": Tls(verify=False), **plan})
+        )
     except LoadError as error:
         raise DidNotServe(str(error)) from error
 

@@ -51,7 +51,7 @@ def serving(
         raise DidNotServe("it is not installed")
     port = free_port()
     command = configuration.command(python, application, port, interface, certificate=certificate, http2=http2)
-    kind = ", TLS" if certificate else ""
+    kind = (", TLS" if certificate else "") + (", HTTP/2" if http2 else "")
     found.commands[f"{line}, {application}{kind}"] = shown(command, port, certificate)
     with Server(command, port, cores=cores, secure=certificate is not None) as server:
         yield server

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,15 @@ LINES = {
     "granian": GRANIAN,
     "uvicorn": "uvicorn --workers 4 --timeout-keep-alive 600",
 }
+LENDING = {
+    "tricorn-sync": LINES["tricorn-sync"],
+    "tricorn-gthread": LINES["tricorn-gthread"],
+    "tricorn-asgi": f"tricorn asgi -w 4 {PATIENT}",
+    "tricorn-no-handover": LINES["tricorn-no-handover"],
+    "granian": "granian --workers 4 --blocking-threads 1 --http auto --no-ws",
+    "hypercorn": "hypercorn -w 4 --keep-alive 600",
+}
+"""Over TLS and HTTP/2."""
 COLOURS = {"M/M/4 (simulated)": 0, **dict(zip(LINES, (1, 6, 3, 4, 5, 2), strict=True))}
 
 CRITERIA = ("mean ms", "p99", "p99.9")
@@ -45,9 +55,10 @@ def main() -> int:
     if arguments.plot:
         return plot(Path(arguments.plot))
     become_generator()
+    lines = LINES if arguments.over == "clear" else LENDING
     if arguments.one_slow:
         arguments.name = "one-slow"
-        found = in_turns(LINES, arguments, lambda line, found: one_slow.one_round(line, found, arguments))
+        found = in_turns(lines, arguments, lambda line, found: one_slow.one_round(line, found, arguments))
         body = table(one_slow.TITLE.format(arguments), found)
         report.conclude(arguments, "One slow request", found.commands, body, found.rounds)
         return 0
@@ -55,12 +66,24 @@ def main() -> int:
     data: dict[str, Any] = {}
     commands: dict[str, str] = {}
     for percent in arguments.loads.split(","):
-        found, data[percent] = one_load(percent, arguments)
-        pages.append(table(f"{percent} % load, {arguments.connections} connections, waits in ms", found))
+        found, data[percent] = one_load(percent, lines, arguments)
+        pages.append(table(f"{percent} % load, {clients(arguments)}, waits in ms", found))
         commands.update(found.commands)
     title = f"One queue: {arguments.seconds:g} s for each load"
+    if arguments.over != "clear":
+        arguments.name = f"one-queue-{arguments.over}"
     folder = report.conclude(arguments, title, commands, "\n\n".join(pages), data)
-    return 0 if folder is None else plot(folder)
+    return 0 if folder is None or arguments.over != "clear" else plot(folder)
+
+
+def clients(arguments: argparse.Namespace) -> str:
+    match arguments.over:
+        case "http2":
+            return f"{arguments.connections} connections of HTTP/2 with up to {arguments.streams} streams each"
+        case "tls":
+            return f"{arguments.connections} connections over TLS"
+        case _:
+            return f"{arguments.connections} connections"
 
 
 def parse() -> argparse.Namespace:
@@ -68,15 +91,19 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--loads", default="30,50,70,85", help="percents of the capacity, comma separated")
     parser.add_argument("--seconds", type=float, default=60, help="of arrivals for each load")
     parser.add_argument("--service", type=float, default=0.020, help="mean service time in seconds")
-    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--over", choices=("clear", "tls", "http2"), default="clear", help="how requests come (clear)")
+    parser.add_argument("--connections", type=int, help="64; over HTTP/2 2")
+    parser.add_argument("--streams", type=int, default=32, help="most requests at a time on a connection of HTTP/2")
     parser.add_argument("--seed", type=int, default=4)
     parser.add_argument("--one-slow", action="store_true", help="a request of 5 s on one of the workers")
     parser.add_argument("--slow-load", type=float, default=12, help="percent of the capacity beside the slow request")
     parser.add_argument("--plot", metavar="FOLDER", help="only draw docs/images/one-queue.svg again from its raw data")
-    return report.begin(parser)
+    arguments = report.begin(parser)
+    arguments.connections = arguments.connections or (2 if arguments.over == "http2" else 64)
+    return arguments
 
 
-def one_load(percent: str, arguments: argparse.Namespace) -> tuple[Found, dict[str, Any]]:
+def one_load(percent: str, lines: Mapping[str, str], arguments: argparse.Namespace) -> tuple[Found, dict[str, Any]]:
     """The rows of the table, and what is kept and drawn."""
     trace = theory.poisson(float(percent) / 100, GROUP, arguments.service, arguments.seconds, arguments.seed)
     simulated = {
@@ -88,7 +115,7 @@ def one_load(percent: str, arguments: argparse.Namespace) -> tuple[Found, dict[s
         waits, _ = measure.run(line, found, trace, arguments)
         return {**waits, "one queue?": verdict(waits, simulated["M/M/4"])}
 
-    found = in_turns(LINES, arguments, one_round)
+    found = in_turns(lines, arguments, one_round)
     servers = {name: rounds[0] for name, rounds in found.rounds.items()}
     rows = {f"{name}, simulated": [figures] for name, figures in simulated.items()}
     return Found({**found.rounds, **rows}, found.absent, found.commands), {**simulated, "servers": servers}

@@ -6,9 +6,11 @@ import argparse
 import statistics
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, NamedTuple
 
-from tricorn_bench.bench.servers import ASGI, WSGI
-from tricorn_bench.load import Sample
+from tricorn_bench.bench.servers import ASGI, WSGI, certificate
+from tricorn_bench.load import Http2, Sample
 
 from benches.harness.load import Due, singly
 from benches.harness.process import DidNotServe, Server
@@ -24,7 +26,7 @@ BASELINE_REQUESTS = 200
 def summary(waits: Sequence[float]) -> Figures:
     """Milliseconds."""
     ordered = sorted(waits)
-    quantiles = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
+    quantiles = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
     return {
         "mean ms": statistics.fmean(waits) * 1e3,
         **{name: theory.quantile(ordered, share) * 1e3 for name, share in quantiles.items()},
@@ -35,14 +37,19 @@ def summary(waits: Sequence[float]) -> Figures:
 
 def run(line: str, found: Found, trace: theory.Trace, arguments: argparse.Namespace) -> tuple[Figures, list[Sample]]:
     """The connections are opened by requests of their own, so that the server has them all before the run begins."""
-    interface = ASGI if line.startswith("uvicorn") else WSGI
+    interface = ASGI if line.startswith(("uvicorn", "hypercorn", "tricorn asgi")) else WSGI
     path = "/compute" if interface == ASGI else "/work"
     opening = planned(opening_of(arguments.connections, arguments.service, arguments.seed), path)
     application = f"benches.apps.{interface.lower()}:app"
-    with serving(line, application, found, interface) as server:
-        overhead = baseline(server, path)
+    over = Over(arguments.over, arguments.streams)
+    with ExitStack() as stack:
+        pair = stack.enter_context(certificate()) if over.is_secure else None
+        server = stack.enter_context(
+            serving(line, application, found, interface, certificate=pair, http2=over.is_http2)
+        )
+        overhead = baseline(server, path, over)
         before = spent(server)
-        outcomes, reopened = singly(server.port, opening, planned(trace, path))
+        outcomes, reopened = singly(server.port, opening, planned(trace, path), **over.plan)
         cpu = spent(server) - before
     pairs = zip(outcomes, trace.services, strict=True)
     served = [(outcome, service) for outcome, service in pairs if outcome.ended == 200]
@@ -61,11 +68,30 @@ def run(line: str, found: Found, trace: theory.Trace, arguments: argparse.Namesp
     }, outcomes
 
 
-def baseline(server: Server, path: str) -> float:
+class Over(NamedTuple):
+    """How requests come."""
+
+    name: str
+    streams: int
+
+    @property
+    def is_secure(self) -> bool:
+        return self.name == "tls"
+
+    @property
+    def is_http2(self) -> bool:
+        return self.name == "http2"
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        return {"secure": self.is_secure, "http2": Http2(self.streams) if self.is_http2 else None}
+
+
+def baseline(server: Server, path: str, over: Over) -> float:
     """What an idle server adds to the service time, network and wake-ups of both sides included; the median."""
     service = BASELINE_SERVICE / 1e6
     dues = [(number * 2 * service, f"{path}?us={BASELINE_SERVICE}") for number in range(BASELINE_REQUESTS)]
-    outcomes, _ = singly(server.port, dues[:GROUP], dues)
+    outcomes, _ = singly(server.port, dues[:GROUP], dues, **over.plan)
     return statistics.median(outcome.latency - service for outcome in outcomes)
 
 
