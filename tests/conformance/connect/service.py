@@ -1,15 +1,11 @@
-"""The service that connectconformance asks, by Connect for Python (connectrpc): `application` is ASGI, `wsgi` WSGI.
-
-The messages in `messages` are generated (test_connect.py). A method is written once, as a coroutine; in a thread it is
-driven by hand, since it waits for nothing there.
-"""
+"""The service that connectconformance asks, by Connect for Python (connectrpc). Its `messages` are generated
+(test_connect.py)."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar
 
 from connectrpc.code import Code
@@ -21,14 +17,10 @@ from protobuf import Oneof, Registry
 from protobuf.wkt import Any as Packed
 
 T = TypeVar("T")
-Pause = Callable[[float], Awaitable[None]]
 
 
 class Service:
     """Each answer is what its request defines, with what was seen of the request."""
-
-    def __init__(self, pause: Pause) -> None:
-        self._pause = pause
 
     async def unary(self, request: Any, context: Any) -> Any:
         return await self._answer(request.response_definition, [request], context, service_pb.UnaryResponse)
@@ -60,7 +52,7 @@ class Service:
                 continue
             if answered >= len(definition.response_data):
                 break
-            await self._pause(definition.response_delay_ms / 1000)
+            await asyncio.sleep(definition.response_delay_ms / 1000)
             info = seen(context, got)
             yield response_of(service_pb.BidiStreamResponse, definition.response_data[answered], info)
             answered, got = answered + 1, []
@@ -69,11 +61,14 @@ class Service:
         async for response in self._stream(definition, got, context, service_pb.BidiStreamResponse, answered):
             yield response
 
+    async def unimplemented(self, request: Any, context: Any) -> Any:
+        raise ConnectError(Code.UNIMPLEMENTED, "this method is for that")
+
     async def _answer(self, definition: Any, requests: list[Any], context: Any, kind: Callable[..., T]) -> T:
         definition = definition or service_pb.UnaryResponseDefinition()
         announce(definition, context)
         info = seen(context, requests)
-        await self._pause(definition.response_delay_ms / 1000)
+        await asyncio.sleep(definition.response_delay_ms / 1000)
         match definition.response:
             case Oneof("error", error):
                 raise failure(error, info)
@@ -88,7 +83,7 @@ class Service:
         info = seen(context, requests)
         for number, data in enumerate(definition.response_data):
             if number >= answered:
-                await self._pause(definition.response_delay_ms / 1000)
+                await asyncio.sleep(definition.response_delay_ms / 1000)
                 yield response_of(kind, data, None if number else info)
         if definition.error:
             raise failure(definition.error, None if definition.response_data else info)
@@ -126,71 +121,10 @@ def failure(error: Any, info: Any) -> ConnectError:
     return ConnectError(code, error.message, details=[*error.details, *([] if info is None else [info])])
 
 
-# --- in threads ---
-
-
-async def sleep(seconds: float) -> None:
-    time.sleep(seconds)  # noqa: ASYNC251 -- there is no loop
-
-
-async def one_by_one(items: Iterator[T]) -> AsyncIterator[T]:
-    for item in items:
-        yield item
-
-
-def finished(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The result of one that does not wait for a loop."""
-    try:
-        coroutine.send(None)
-    except StopIteration as end:
-        return end.value
-    raise RuntimeError("it waits, and there is no loop")
-
-
-def drained(generator: Any) -> Iterator[Any]:
-    while True:
-        try:
-            yield finished(generator.__anext__())
-        except StopAsyncIteration:
-            return
-
-
-class Threaded:
-    """The same service for callers that wait in their threads."""
-
-    def __init__(self) -> None:
-        self._service = Service(sleep)
-
-    def unary(self, request: Any, context: Any) -> Any:
-        return finished(self._service.unary(request, context))
-
-    def idempotent_unary(self, request: Any, context: Any) -> Any:
-        return finished(self._service.idempotent_unary(request, context))
-
-    def client_stream(self, requests: Iterator[Any], context: Any) -> Any:
-        return finished(self._service.client_stream(one_by_one(requests), context))
-
-    def server_stream(self, request: Any, context: Any) -> Iterator[Any]:
-        return drained(self._service.server_stream(request, context))
-
-    def bidi_stream(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:
-        return drained(self._service.bidi_stream(one_by_one(requests), context))
-
-    def unimplemented(self, request: Any, context: Any) -> Any:
-        raise ConnectError(Code.UNIMPLEMENTED, "this method is for that")
-
-
-async def unimplemented(request: Any, context: Any) -> Any:
-    raise ConnectError(Code.UNIMPLEMENTED, "this method is for that")
-
-
 LIMIT = os.environ.get("MESSAGE_LIMIT")
 OPTIONS: dict[str, Any] = {
     "read_max_bytes": int(LIMIT) if LIMIT else None,
     "compressions": [GzipCompression()],
     "codecs": [proto_binary_codec(), proto_json_codec(Registry(service_pb.desc()))],
 }
-coroutines: Any = Service(asyncio.sleep)
-coroutines.unimplemented = unimplemented
-application = service_connect.ConformanceServiceASGIApplication(coroutines, **OPTIONS)
-wsgi = service_connect.ConformanceServiceWSGIApplication(Threaded(), **OPTIONS)
+application = service_connect.ConformanceServiceASGIApplication(Service(), **OPTIONS)
