@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 from tricorn_bench.bench.configuration import Configuration
 from tricorn_bench.bench.servers import ASGI, WSGI
@@ -95,7 +96,13 @@ def greedy(port: int, path: str) -> Iterator[None]:
 
 def polite(port: int, path: str, seconds: float) -> float:
     """Their p99, in milliseconds."""
-    plan = {"connections": POLITE, "rate": POLITE * EACH, "poisson": True, "seconds": seconds, "any_connection": True}
+    plan: dict[str, Any] = {
+        "connections": POLITE,
+        "rate": POLITE * EACH,
+        "poisson": True,
+        "seconds": seconds,
+        "any_connection": True,
+    }
     result = send(port, path, http2=Http2(), drain_seconds=20.0, **plan)
     good(result)
     return float(result.latency["p99"]) * 1e3
