@@ -111,23 +111,40 @@ impl Conn {
 
     /// Whether nothing more is expected from an idle connection: its client has been answered, or has connected a while ago
     /// without asking anything (as browsers do ahead of time), and no byte of a request has come.
-    pub fn is_done_with(&self) -> bool {
+    pub fn is_done_with(&mut self) -> bool {
+        let nothing_came = !self.serial.holds_input() && self.unread() == 0;
         let Some(stream) = self.stream() else { return false };
         let is_silent = || fds::silence(stream.socket()).is_some_and(|millis| millis * MILLI >= config::LAST_CALL);
-        !self.serial.holds_input() && stream.unread() == 0 && (self.served || is_silent())
+        nothing_came && (self.served || is_silent())
+    }
+
+    /// Bytes that have come and were not read. By TLS they are looked for: what the session has then is no longer in the socket, and
+    /// makes no edge. Whoever asks has the connection looked at again if it may be readable by that.
+    pub fn unread(&mut self) -> u64 {
+        let Some(stream) = self.stream() else { return 0 };
+        let (count, holds) = (stream.unread(), stream.holds());
+        if holds {
+            self.edges.may_be_readable();
+        }
+        count
     }
 
     /// Whether the client of a request has left that has not begun. `half` as for [`has_left`].
-    pub fn client_has_left(&self, id: RequestId, half: bool, now: u64) -> bool {
-        let serial = &self.serial;
-        let (Some(request), Some(stream)) = (serial.request(id), self.stream()) else { return false };
+    pub fn client_has_left(&mut self, id: RequestId, half: bool, now: u64) -> bool {
+        let (Some(request), Some(stream)) = (self.serial.request(id), self.stream()) else { return false };
         if let Some(channel) = stream.channel() {
             return channel.look().gone;
         }
-        // Nothing is known of when a client closed its side that has sent all of a body which was not read.
-        let is_rest_there = || serial.body_left().is_some_and(|left| left <= stream.unread());
-        let half = half || request.partial && is_rest_there();
-        has_left(stream.socket(), half, request.times.complete, now)
+        let (partial, complete) = (request.partial, request.times.complete);
+        if !has_left(stream.socket(), half, complete, now) {
+            return false;
+        }
+        // Nothing is known of when a client closed its side that has sent all of a body which was not read, or perhaps all.
+        let is_rest_there = partial && {
+            let (left, unread) = (self.serial.body_left(), self.unread());
+            left.map_or(unread > 0, |left| left <= unread)
+        };
+        !is_rest_there || self.stream().is_some_and(|stream| has_left(stream.socket(), true, complete, now))
     }
 
     /// The number of its socket, which an exchange may have, and those of a bridge or a loan.
@@ -257,6 +274,11 @@ impl Conns {
         self.slab.at(position)
     }
 
+    pub fn at_mut(&mut self, position: usize) -> Option<(Token, &mut Conn)> {
+        let (token, _) = self.slab.at(position)?;
+        Some((token, self.slab.get_mut(token)?))
+    }
+
     pub fn positions(&self) -> usize {
         self.slab.positions()
     }
@@ -303,7 +325,7 @@ mod tests {
     fn one_that_has_just_come_may_be_about_to_ask() {
         // Of this one the kernel does not tell how long it has been silent.
         let (near, _far) = std::os::unix::net::UnixStream::pair().expect("a pair");
-        let conn = Conn { output: Some(Output::new(Stream::new(near.into()))), ..conn(0) };
+        let mut conn = Conn { output: Some(Output::new(Stream::new(near.into()))), ..conn(0) };
         assert!(!conn.is_done_with());
     }
 

@@ -101,12 +101,17 @@ impl Connections {
         if let Some(outcome) = self.take_rest(id.connection()) {
             return Some(outcome);
         }
-        let conn = self.conns.get(id.connection())?;
+        let conn = self.conns.get_mut(id.connection())?;
         if conn.edges.is_listed() {
             return None; // what it has sent is not read to its end
         }
-        let has_left = conn.client_has_left(id, half, clock::now());
-        has_left.then_some(Outcome::LeftQueue(id))
+        if conn.client_has_left(id, half, clock::now()) {
+            return Some(Outcome::LeftQueue(id));
+        }
+        if conn.edges.is_readable() && self.may_read_ahead(id) {
+            self.later(id.connection());
+        }
+        None
     }
 
     /// Something happened to a connection whose handshake is under way.

@@ -80,8 +80,8 @@ impl Connections {
                 output.stream().unblock(); // else it is closed here, and a thread of the application's may go on with it
             }
         }
-        // What is still to come of a body, or of the protocol that followed, was not looked for yet.
-        if partial || link == Link::Switched {
+        // What is still to come of a body, or of the protocol that followed, was not looked for yet; what its session has makes no edge.
+        if partial || link == Link::Switched || output.stream().holds() {
             conn.edges.may_be_readable();
         }
         let output = conn.output.insert(output);

@@ -41,14 +41,20 @@ impl Connections {
                 self.deadlines.leave_to_shorten(position);
                 return;
             }
-            let Some((token, conn)) = self.conns.at(position) else { continue };
+            let Some((token, conn)) = self.conns.at_mut(position) else { continue };
+            let is_idle = matches!(conn.phase.get(), Phase::Idle);
+            let is_done_with = is_idle && ends_idle && conn.is_done_with();
             match conn.phase.get() {
-                Phase::Idle if ends_idle && conn.is_done_with() => {
+                Phase::Idle if is_done_with => {
                     self.work.takes_step();
                     self.end_idle(token);
                 }
                 Phase::Idle | Phase::Handshaking => {
+                    let is_readable = is_idle && conn.edges.is_readable();
                     self.set_deadline(token, last);
+                    if is_readable {
+                        self.later(token);
+                    }
                 }
                 Phase::Multiplexed => {
                     self.work.takes_step();
@@ -70,12 +76,15 @@ impl Connections {
 
     fn expired(&mut self, token: Token, now: u64) -> Option<RequestId> {
         let conn = self.conns.get_mut(token)?;
+        let is_idle = matches!(conn.phase.get(), Phase::Idle);
+        let has_unread = is_idle && conn.unread() > 0;
         let serial = &conn.serial;
         let (current, begun) = (serial.current(token), serial.begun(token));
         match conn.phase.get() {
             // The process was paused, or the deadline is a moment earlier than the turn of what has come: it is not idle.
-            Phase::Idle if conn.stream().is_some_and(|stream| stream.unread() > 0) => {
+            Phase::Idle if has_unread => {
                 self.set_deadline(token, now + SECOND);
+                self.later(token);
             }
             Phase::Idle => self.end_idle(token),
             Phase::Multiplexed => self.trunk_expired(token, now),

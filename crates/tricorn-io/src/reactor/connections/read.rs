@@ -103,7 +103,7 @@ impl Connections {
     }
 
     /// Whether more of the body of a request that waits may be read: its end, as far as is known.
-    fn may_read_ahead(&mut self, id: RequestId) -> bool {
+    pub(super) fn may_read_ahead(&mut self, id: RequestId) -> bool {
         let Some(conn) = self.conns.get_mut(id.connection()) else { return false };
         let Some(reading) = conn.serial.reading() else { return false };
         let left = reading.body_left();

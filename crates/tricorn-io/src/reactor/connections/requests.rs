@@ -39,9 +39,9 @@ impl Connections {
     }
 
     /// Whether the client of a request has left that has not begun.
-    pub fn has_client_left(&self, id: RequestId, now: u64) -> bool {
-        let conn = self.conns.get(id.connection());
-        conn.is_some_and(|conn| conn.client_has_left(id, conn.edges.is_hangup(), now))
+    pub fn has_client_left(&mut self, id: RequestId, now: u64) -> bool {
+        let Some(conn) = self.conns.get_mut(id.connection()) else { return false };
+        conn.client_has_left(id, conn.edges.is_hangup(), now)
     }
 
     /// What was read of the next request, which a protocol that follows gets instead.
