@@ -317,7 +317,7 @@ mod tests {
         let mut queue = greedy(QueueOrder::Fifo);
         let beyond: Vec<_> = (0..7).filter_map(|_| queue.last(0)).collect();
         assert_eq!(connections(beyond), [103, 102, 212, 101, 211, 7, 100]);
-        assert!(queue.is_empty() && queue.len() == 0);
+        assert_eq!((queue.is_empty(), queue.len()), (true, 0));
     }
 
     #[test]
