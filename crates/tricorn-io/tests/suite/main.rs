@@ -14,6 +14,7 @@ mod front_ends;
 mod hand_over;
 mod hand_over_cargo;
 mod held;
+mod held_by_sessions;
 mod http2;
 mod hub;
 mod late_bodies;
