@@ -15,9 +15,9 @@ fn opened(protocol: Protocol, data: &[u8], piece: usize) -> (Option<Vec<u8>>, Op
             let mut block = Vec::new();
             match open(protocol, &input, &mut scan, &mut block) {
                 Ok(Opening::NeedMore) => break,
-                Ok(Opening::Aside(range, answer)) => {
-                    assert!(!range.is_empty() && answer.len() <= range.len() + 64);
-                    input.drain(range);
+                Ok(Opening::Aside(count, answer)) => {
+                    assert!(count > 0 || !answer.is_empty());
+                    input.drain(..count);
                     answers.extend_from_slice(&answer);
                 }
                 Ok(Opening::Vars(count)) => {

@@ -4,7 +4,6 @@ use super::counted::Counted;
 use super::times::Times;
 use crate::clock;
 use crate::peer::Peer;
-use std::ops::Range;
 use std::sync::Arc;
 use tricorn_proto::cgi::{Scan, Vars};
 use tricorn_proto::message::{Field, Known, Method, Refusal, RequestHead, Scheme};
@@ -161,10 +160,12 @@ impl Request {
         }
     }
 
-    /// Takes out bytes before the request, which are none of it.
-    pub(crate) fn take_aside(&mut self, aside: Range<usize>) {
-        self.input.drain(self.start + aside.start..self.start + aside.end);
+    /// Passes over bytes before the request, which are none of it. Without any behind them no request has begun.
+    pub(crate) fn pass_over(&mut self, count: usize) {
+        self.start += count;
         if self.unread().is_empty() {
+            self.input.clear();
+            self.start = 0;
             self.times.first_byte = 0;
         }
     }

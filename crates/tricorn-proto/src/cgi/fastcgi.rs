@@ -62,24 +62,16 @@ pub(super) fn open(input: &[u8], scan: &mut Scan, block: &mut Vec<u8>) -> Result
         else {
             return Ok(Opening::NeedMore);
         };
-        let aside = |answer| Ok(Opening::Aside(scan.at..end, answer));
-        match (header.kind, scan.begun.filter(|begun| begun.id == header.id)) {
-            (GET_VALUES, _) if header.id == 0 => return aside(values(content)?),
-            (kind, _) if header.id == 0 => return aside(record(UNKNOWN_TYPE, 0, &[kind, 0, 0, 0, 0, 0, 0, 0])),
-            (BEGIN_REQUEST, None) => {
-                let Some(&[high, low, flags, ..]) = content.first_chunk::<8>() else {
-                    return Err(wrong("BEGIN_REQUEST has a role and flags"));
-                };
-                if scan.begun.is_some() {
-                    return aside(end_request(header.id, CANNOT_MULTIPLEX));
+        let own = scan.begun.filter(|begun| begun.id == header.id);
+        let answer = match (header.kind, own) {
+            (BEGIN_REQUEST, None) if header.id != 0 => match begin(header.id, content, scan.begun)? {
+                Ok(origin) => {
+                    (scan.at, scan.begun) = (end, Some(origin));
+                    continue;
                 }
-                if u16::from_be_bytes([high, low]) != RESPONDER {
-                    return aside(end_request(header.id, UNKNOWN_ROLE));
-                }
-                let keep = flags & KEEP_CONN != 0;
-                scan.begun = Some(Origin { id: header.id, keep, ..Origin::of(Protocol::FastCgi) });
-            }
-            (PARAMS, Some(_)) if header.length > 0 => {}
+                Err(answer) => answer,
+            },
+            (PARAMS, Some(_)) if header.length > 0 => Vec::new(),
             (PARAMS, Some(origin)) => {
                 write_vars(&input[..end], origin, block)?;
                 return Ok(Opening::Vars(end));
@@ -87,13 +79,36 @@ pub(super) fn open(input: &[u8], scan: &mut Scan, block: &mut Vec<u8>) -> Result
             // Its client has left before it was read.
             (ABORT_REQUEST, Some(origin)) => {
                 *scan = Scan::default();
-                return Ok(Opening::Aside(0..end, end_request(origin.id, COMPLETE)));
+                return Ok(Opening::Aside(end, end_request(origin.id, COMPLETE)));
             }
             (_, Some(_)) => return Err(wrong("PARAMS follow BEGIN_REQUEST")),
-            (_, None) => return aside(Vec::new()),
+            (GET_VALUES, None) if header.id == 0 => values(content)?,
+            (kind, None) if header.id == 0 => record(UNKNOWN_TYPE, 0, &[kind, 0, 0, 0, 0, 0, 0, 0]),
+            (_, None) => Vec::new(),
+        };
+        if scan.begun.is_none() {
+            return Ok(Opening::Aside(end, answer));
         }
+        // Among the records of a request it stays where it is.
         scan.at = end;
+        if !answer.is_empty() {
+            return Ok(Opening::Aside(0, answer));
+        }
     }
+}
+
+/// A request begins, or is answered that it does not: `under_way` comes first.
+fn begin(id: u16, content: &[u8], under_way: Option<Origin>) -> Result<Result<Origin, Vec<u8>>, Box<Refusal>> {
+    let Some(&[high, low, flags, ..]) = content.first_chunk::<8>() else {
+        return Err(wrong("BEGIN_REQUEST has a role and flags"));
+    };
+    if under_way.is_some() {
+        return Ok(Err(end_request(id, CANNOT_MULTIPLEX)));
+    }
+    if u16::from_be_bytes([high, low]) != RESPONDER {
+        return Ok(Err(end_request(id, UNKNOWN_ROLE)));
+    }
+    Ok(Ok(Origin { id, keep: flags & KEEP_CONN != 0, ..Origin::of(Protocol::FastCgi) }))
 }
 
 /// The content of all PARAMS of this request is one run of pairs.
@@ -252,7 +267,7 @@ mod tests {
         record
     }
 
-    fn begin(id: u16, role: u8, flags: u8) -> Vec<u8> {
+    fn began(id: u16, role: u8, flags: u8) -> Vec<u8> {
         record(BEGIN_REQUEST, id, &[0, role, flags, 0, 0, 0, 0, 0])
     }
 
@@ -277,8 +292,8 @@ mod tests {
         let (mut answers, mut block) = (Vec::new(), Vec::new());
         loop {
             match open(&input, &mut scan, &mut block) {
-                Ok(Opening::Aside(range, answer)) => {
-                    input.drain(range);
+                Ok(Opening::Aside(count, answer)) => {
+                    input.drain(..count);
                     answers.extend_from_slice(&answer);
                 }
                 other => return (answers, other.map_err(|refusal| refusal.status()), block),
@@ -292,7 +307,7 @@ mod tests {
         let vars = pairs(&[("REQUEST_METHOD", "GET"), ("LONG", &long), ("EMPTY", "")]);
         let (first, second) = vars.split_at(17);
         let whole = [
-            begin(7, 1, KEEP_CONN),
+            began(7, 1, KEEP_CONN),
             padded(PARAMS, 7, first, 3),
             padded(PARAMS, 7, second, 0),
             padded(PARAMS, 7, b"", 5),
@@ -316,34 +331,34 @@ mod tests {
 
     #[test]
     fn what_is_no_request_is_answered_or_passed_over() {
-        let request = [begin(1, 1, 0), record(PARAMS, 1, &pairs(&[("A", "1")])), record(PARAMS, 1, b"")].concat();
+        let request = [began(1, 1, 0), record(PARAMS, 1, &pairs(&[("A", "1")])), record(PARAMS, 1, b"")].concat();
         let asked = pairs(&[("FCGI_MAX_CONNS", ""), ("FCGI_MPXS_CONNS", "")]);
         for (aside, answer) in [
             (record(GET_VALUES, 0, &asked), record(GET_VALUES_RESULT, 0, b"\x0f\x01FCGI_MPXS_CONNS0")),
             (record(GET_VALUES, 0, b""), record(GET_VALUES_RESULT, 0, b"")),
             (record(77, 0, b"?"), record(UNKNOWN_TYPE, 0, &[77, 0, 0, 0, 0, 0, 0, 0])),
-            (begin(2, 2, 0), end_request(2, UNKNOWN_ROLE)),
+            (began(2, 2, 0), end_request(2, UNKNOWN_ROLE)),
             (padded(STDIN, 9, b"late", 4), Vec::new()),
             (record(ABORT_REQUEST, 9, b""), Vec::new()),
-            ([begin(3, 1, 0), record(ABORT_REQUEST, 3, b"")].concat(), end_request(3, COMPLETE)),
+            ([began(3, 1, 0), record(ABORT_REQUEST, 3, b"")].concat(), end_request(3, COMPLETE)),
         ] {
             let (answers, opening, block) = opened(&[&aside[..], &request].concat());
             assert_eq!((answers, opening), (answer, Ok(Opening::Vars(request.len()))), "{aside:?}");
             assert_eq!(Vars::of(&block).map(|vars| vars.origin.id), Some(1));
         }
-        let between = [begin(1, 1, 0), begin(2, 1, 0), record(PARAMS, 2, b"x"), request[16..].to_vec()].concat();
+        let between = [began(1, 1, 0), began(2, 1, 0), record(PARAMS, 2, b"x"), request[16..].to_vec()].concat();
         let (answers, opening, _) = opened(&between);
-        assert_eq!((answers, opening), (end_request(2, CANNOT_MULTIPLEX), Ok(Opening::Vars(request.len()))));
+        assert_eq!((answers, opening), (end_request(2, CANNOT_MULTIPLEX), Ok(Opening::Vars(between.len()))));
     }
 
     #[test]
     fn what_is_no_fastcgi_is_refused() {
-        let of = |content: &[u8]| [begin(1, 1, 0), record(PARAMS, 1, content), record(PARAMS, 1, b"")].concat();
+        let of = |content: &[u8]| [began(1, 1, 0), record(PARAMS, 1, content), record(PARAMS, 1, b"")].concat();
         for input in [
             b"GET / HTTP/1.1\r\n\r\n".to_vec(),
             record(BEGIN_REQUEST, 1, b"\0\x01"),
-            [begin(1, 1, 0), begin(1, 1, 0)].concat(),
-            [begin(1, 1, 0), record(STDIN, 1, b"")].concat(),
+            [began(1, 1, 0), began(1, 1, 0)].concat(),
+            [began(1, 1, 0), record(STDIN, 1, b"")].concat(),
             of(b"\x05"),
             of(b"\x80\0\0"),
             of(b"\x01\x02ab"),
@@ -354,7 +369,7 @@ mod tests {
             assert_eq!(opened(&input).1, Err(400), "{input:?}");
         }
         let large = vec![b'a'; 65_000];
-        let many = [begin(1, 1, 0), record(PARAMS, 1, &large).repeat(5)].concat();
+        let many = [began(1, 1, 0), record(PARAMS, 1, &large).repeat(5)].concat();
         assert_eq!(opened(&many).1, Err(400));
     }
 
@@ -386,7 +401,7 @@ mod tests {
         let input = [
             padded(STDIN, 1, b"ab", 6),
             padded(STDIN, 2, b"other", 1),
-            begin(2, 1, 0),
+            began(2, 1, 0),
             record(8, 1, b"data"),
             record(STDIN, 1, b"cde"),
             padded(STDIN, 1, b"", 3),
@@ -397,14 +412,14 @@ mod tests {
         assert_eq!((read(&input, 4), read(&input, 6)), (Err(400), Err(400)));
         assert_eq!(read(&record(STDIN, 1, b""), 0), Ok((Vec::new(), true)));
         assert_eq!(read(&record(ABORT_REQUEST, 1, b""), 5), Err(400));
-        assert_eq!(read(&begin(1, 1, 0), 5), Err(400));
+        assert_eq!(read(&began(1, 1, 0), 5), Err(400));
         assert_eq!(read(b"GET", 5), Err(400));
     }
 
     #[test]
     fn a_second_request_is_refused_once() {
         let mut stdin = Stdin::new(1);
-        assert!(stdin.advance(&begin(2, 1, 0), &mut 0).is_ok());
+        assert!(stdin.advance(&began(2, 1, 0), &mut 0).is_ok());
         assert_eq!(stdin.take_answer(), Some(end_request(2, CANNOT_MULTIPLEX)));
         assert_eq!(stdin.take_answer(), None);
     }

@@ -2,7 +2,6 @@
 use super::protocol::Protocol;
 use super::vars::Origin;
 use crate::message::Version;
-use std::ops::Range;
 
 /// What the bytes before a head amount to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,8 +9,8 @@ pub enum Opening {
     NeedMore,
     /// The vars are complete; so many bytes are theirs.
     Vars(usize),
-    /// These bytes are no part of a request. To be taken out, and answered with what is there.
-    Aside(Range<usize>, Vec<u8>),
+    /// So many bytes are no part of a request, and to be passed over. This is to be answered, if it is anything.
+    Aside(usize, Vec<u8>),
 }
 
 /// How far an incomplete opening was looked at.

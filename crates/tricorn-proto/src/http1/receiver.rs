@@ -8,19 +8,6 @@ use super::{HeadPolicy, fold};
 use crate::cgi::fastcgi::{Content, Stdin};
 use crate::message::{Framing, Refusal, RefusalKind, RequestHead};
 
-/// Of a body whose length is not told before it.
-#[derive(Debug)]
-enum Coded {
-    Chunks(Decoder),
-    Records(Box<Stdin>),
-}
-
-impl Default for Coded {
-    fn default() -> Coded {
-        Coded::Chunks(Decoder::default())
-    }
-}
-
 /// The receiving state machine; small, one per connection.
 #[derive(Debug, Default)]
 pub struct Receiver {
@@ -31,7 +18,21 @@ pub struct Receiver {
     scan: Scan,
     /// Of a body of known length.
     remaining: u64,
-    coded: Coded,
+    coding: Coding,
+}
+
+/// How a body is read that is not simply so long.
+#[derive(Debug)]
+enum Coding {
+    Chunked(Decoder),
+    /// In records of FastCGI.
+    Records(Stdin),
+}
+
+impl Default for Coding {
+    fn default() -> Coding {
+        Coding::Chunked(Decoder::default())
+    }
 }
 
 impl Receiver {
@@ -49,10 +50,7 @@ impl Receiver {
         let progress = match self.state {
             State::Idle | State::Head => self.head(input, policy, trusted, head),
             State::Fixed => Ok(self.fixed(input.len())),
-            State::Chunked | State::Records => match &mut self.coded {
-                Coded::Chunks(chunks) => chunks.advance(input, policy, &mut head.trailers),
-                Coded::Records(stdin) => records(stdin, input, &mut self.remaining),
-            },
+            State::Chunked | State::Records => self.coded(input, policy, head),
             State::End => Ok(Progress { consumed: 0, step: Step::End }),
             State::Refused => Err(after_refusal()),
         };
@@ -97,14 +95,17 @@ impl Receiver {
 
     /// The head came as vars, and what follows it comes in records of FastCGI, its end included, be there a body or not.
     pub fn follow_records(&mut self, id: u16) {
-        self.coded = Coded::Records(Box::new(Stdin::new(id)));
+        self.coding = Coding::Records(Stdin::new(id));
         self.enter(Event::Records);
     }
 
     /// What is answered at once to something else that stands between these records.
     #[inline]
     pub fn take_answer(&mut self) -> Option<Vec<u8>> {
-        if let Coded::Records(stdin) = &mut self.coded { stdin.take_answer() } else { None }
+        match &mut self.coding {
+            Coding::Chunked(_) => None,
+            Coding::Records(stdin) => stdin.take_answer(),
+        }
     }
 
     /// Whether all of the request was read.
@@ -213,12 +214,25 @@ impl Receiver {
                 policy.limits.check_body(length)?;
                 self.remaining = length;
             }
-            Framing::Chunked => self.coded = Coded::default(),
+            Framing::Chunked => self.coding = Coding::default(),
             Framing::None => {}
         }
         self.scan = Scan::default();
         self.enter(Event::Head(head.framing));
         Ok(Progress { consumed: end, step: Step::Head })
+    }
+
+    #[inline]
+    fn coded(&mut self, input: &[u8], policy: &HeadPolicy, head: &mut RequestHead) -> Result<Progress, Box<Refusal>> {
+        let (consumed, step) = match &mut self.coding {
+            Coding::Chunked(decoder) => return decoder.advance(input, policy, &mut head.trailers),
+            Coding::Records(stdin) => match stdin.advance(input, &mut self.remaining)? {
+                Content::NeedMore(consumed) => (consumed, Step::NeedMore),
+                Content::Bytes(range) => (range.end, Step::Body(range)),
+                Content::End(consumed) => (consumed, Step::End),
+            },
+        };
+        Ok(Progress { consumed, step })
     }
 
     fn fixed(&mut self, available: usize) -> Progress {
@@ -242,15 +256,6 @@ fn what_is_wrong(source: &Source<'_>) -> Box<Refusal> {
         // `fields` and `lines` disagree, which is our bug; the fuzz target `head` looks for it.
         Ok(_) => Box::new(Refusal::new(RefusalKind::InternalError, UNEXPLAINED)),
     }
-}
-
-fn records(stdin: &mut Stdin, input: &[u8], remaining: &mut u64) -> Result<Progress, Box<Refusal>> {
-    let (consumed, step) = match stdin.advance(input, remaining)? {
-        Content::NeedMore(consumed) => (consumed, Step::NeedMore),
-        Content::Bytes(range) => (range.end, Step::Body(range)),
-        Content::End(consumed) => (consumed, Step::End),
-    };
-    Ok(Progress { consumed, step })
 }
 
 #[cold]

@@ -61,10 +61,8 @@ impl Connections {
                     return Some(wrong(conn.stage, is_head.then_some(reading.request), id, refusal));
                 }
             };
-            if conn.stage != Stage::Plain
-                && let Some(answer) = reading.take_answer()
-            {
-                self.board.add(Word::BytesOut, answer_aside(conn.output.as_ref(), &answer));
+            if conn.stage != Stage::Plain {
+                self.board.add(Word::BytesOut, answer_aside(conn.output.as_ref(), reading.take_answer()));
             }
             let request = &mut *reading.request;
             match step {

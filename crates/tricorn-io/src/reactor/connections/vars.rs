@@ -49,9 +49,9 @@ impl Connections {
             request.head.version = scan.version(protocol);
             match opening {
                 Ok(Opening::NeedMore) => return Some(Found::NeedMore),
-                Ok(Opening::Aside(range, answer)) => {
-                    request.take_aside(range);
-                    self.board.add(Word::BytesOut, answer_aside(conn.output.as_ref(), &answer));
+                Ok(Opening::Aside(count, answer)) => {
+                    request.pass_over(count);
+                    self.board.add(Word::BytesOut, answer_aside(conn.output.as_ref(), Some(answer)));
                 }
                 Ok(Opening::Vars(count)) => {
                     if let Err(refusal) = request.lay_out(count, &block) {
@@ -73,8 +73,9 @@ impl Connections {
 }
 
 /// Answers what is no part of a request, as far as the socket takes it. How many bytes.
-pub(super) fn answer_aside(output: Option<&Output>, answer: &[u8]) -> u64 {
-    output.map_or(0, |output| output.stream().send_once(answer)) as u64
+pub(super) fn answer_aside(output: Option<&Output>, answer: Option<Vec<u8>>) -> u64 {
+    let (Some(output), Some(answer)) = (output, answer) else { return 0 };
+    output.stream().send_once(&answer) as u64
 }
 
 /// Lets a front end in that may come. Before its first request the address is its own.
