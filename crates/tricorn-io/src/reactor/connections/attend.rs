@@ -80,7 +80,7 @@ impl Connections {
     pub fn attend(&mut self, exchange: &Exchange) -> Option<RequestId> {
         let id = exchange.lane.id();
         self.attended(id)?.slot = exchange.slot as u32 + 1;
-        let Descriptor::Own(socket) = exchange.lane.descriptor() else {
+        let (Descriptor::Own(socket) | Descriptor::Borrowed(socket)) = exchange.lane.descriptor() else {
             self.later(id.connection());
             return None;
         };
