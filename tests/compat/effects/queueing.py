@@ -121,6 +121,18 @@ def sees_handover(directory: Path) -> None:
             assert int(second.get("/pid").body) != worker, "it stays where it is now"
 
 
+def sees_affinity(directory: Path) -> None:
+    """A name that a client gives itself is its first worker's."""
+    for names, count in (("header:x-room", 1), ("off", 2)):
+        config = f"workers = 2\nkeepalive = 30\naffinity = {names!r}\n"
+        with Site(config, workers=2) as server, ExitStack() as stack:
+            wires: dict[int, Wire] = {}
+            while len(wires) < 2:
+                wire = stack.enter_context(server.connect())
+                wires.setdefault(int(wire.get("/pid").body), wire)
+            assert len({wire.get("/pid", ("X-Room", "7")).body for wire in wires.values()}) == count
+
+
 def neighbours(server: Site, stack: ExitStack) -> tuple[Wire, Wire, int]:
     """Two connections that the same worker has, and its pid."""
     seen: dict[int, Wire] = {}
