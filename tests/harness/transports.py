@@ -30,7 +30,7 @@ Name = Literal["clear", "tls", "http2"]
 NAMES: tuple[Name, ...] = ("clear", "tls", "http2")
 HTTP2: dict[str, Any] = {"http_protocols": "h2,h1", "http2_cleartext": "prior-knowledge"}
 CORE_TLS: dict[str, Any] = {
-    "doors": [(True, None, None)],
+    "doors": [(True, None, None, None)],
     "tls_handshake_timeout": 30.0,
     "tls_pending_handshakes": 1000,
     "tls_buffer_total": 16 << 20,
