@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,11 @@ from tricorn_bench.bench.machine import Cores, describe
 from tricorn_bench.bench.report.layout import markdown as table
 from tricorn_bench.bench.servers import KINDS
 
-from benches.harness.process import BENCH_PYTHON, ROOT, before_other_work
-from benches.harness.servers import installed
+from benches.harness import servers
+from benches.harness.process import BENCH_PYTHON, ROOT, become_generator, before_other_work
+from benches.harness.servers import Found, installed
 
-__all__ = ["begin", "conclude", "environment", "options", "table"]
+__all__ = ["begin", "conclude", "environment", "measure", "options", "table"]
 
 
 def options(name: str, doc: str | None) -> argparse.ArgumentParser:
@@ -41,6 +42,22 @@ def begin(parser: argparse.ArgumentParser) -> argparse.Namespace:
     if arguments.realtime:
         before_other_work()
     return arguments
+
+
+def measure(
+    arguments: argparse.Namespace, title: str, parts: Mapping[str, tuple[str, Callable[[argparse.Namespace], Found]]]
+) -> None:
+    """Measures those of the parts that `--parts` names, each a table under its title, and keeps the run."""
+    become_generator()
+    tables, data, commands = [], {}, {}
+    for part in arguments.parts:
+        print(f"{part}:", flush=True)
+        heading, measured = parts[part]
+        found = measured(arguments)
+        tables.append(servers.table(heading.format(count=arguments.count), found))
+        data[part] = servers.raw(found)
+        commands.update(found.commands)
+    conclude(arguments, title, commands, "\n\n".join(tables), data)
 
 
 def conclude(

@@ -21,8 +21,8 @@ from tricorn_bench.load import Http2
 
 from benches.harness import report
 from benches.harness.load import good, send
-from benches.harness.process import DidNotServe, Server, become_generator
-from benches.harness.servers import Figures, Found, in_turns, raw, serving, spent, table, weigh
+from benches.harness.process import DidNotServe, Server
+from benches.harness.servers import Figures, Found, in_turns, serving, spent, weigh
 from benches.http2.attacks import ATTACKS, attack
 from benches.http2.idle import Crowd
 from benches.http2.upload import Relay, upload
@@ -51,17 +51,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=5000, help="of idle connections")
     parser.add_argument("--seconds", type=float, default=3.0, help="of a load, and of an attack")
     parser.add_argument("--rounds", type=int, default=3)
-    arguments = report.begin(parser)
-    become_generator()
-    pages, data, commands = [], {}, {}
-    for part in arguments.parts:
-        print(f"{part}:", flush=True)
-        title, measured = PARTS[part]
-        found = measured(arguments)
-        pages.append(table(title.format(count=arguments.count), found))
-        data[part] = raw(found)
-        commands.update(found.commands)
-    report.conclude(arguments, "Clients of HTTP/2", commands, "\n\n".join(pages), data)
+    report.measure(report.begin(parser), "Clients of HTTP/2", PARTS)
     return 0
 
 

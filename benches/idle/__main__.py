@@ -17,8 +17,8 @@ from tricorn_bench.bench.servers import ASGI, WSGI
 from benches.cases.table import GRANIAN, GUNICORN, UVICORN
 from benches.harness import report
 from benches.harness.load import good, send
-from benches.harness.process import DidNotServe, Server, become_generator
-from benches.harness.servers import PATIENT, Figures, Found, in_turns, raw, serving, spent, table, weigh
+from benches.harness.process import DidNotServe, Server
+from benches.harness.servers import PATIENT, Figures, Found, in_turns, serving, spent, weigh
 from benches.idle.crowd import HEAD, MESSAGE, Crowd
 
 PATIENCE = 60.0
@@ -49,16 +49,8 @@ def main() -> int:
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--count", type=int, default=10_000, help="of clients")
     parser.add_argument("--rounds", type=int, default=3)
-    arguments = report.begin(parser)
-    become_generator()
-    pages, data, commands = [], {}, {}
-    for part in arguments.parts:
-        print(f"{part}:", flush=True)
-        found = PARTS[part](arguments)
-        pages.append(table(f"{arguments.count:,} clients, one worker: {part}", found))
-        data[part] = raw(found)
-        commands.update(found.commands)
-    report.conclude(arguments, "Clients that wait", commands, "\n\n".join(pages), data)
+    parts = {part: (f"{{count:,}} clients, one worker: {part}", measured) for part, measured in PARTS.items()}
+    report.measure(report.begin(parser), "Clients that wait", parts)
     return 0
 
 

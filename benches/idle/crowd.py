@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
+from benches.harness.crowd import Connections
 from benches.harness.process import DidNotServe
 
 HEAD = b"GET %b HTTP/1.1\r\nHost: 127.0.0.1\r\n%b\r\n"
@@ -35,36 +36,21 @@ class Answers(NamedTuple):
     cpu: float
 
 
-class Crowd:
-    """`with Crowd(port, count) as crowd:` has `count` connections. Each has had an answer: the server has taken it.
+class Crowd(Connections):
+    """`with Crowd(port, count) as crowd:` has `count` connections.
 
     All ask before the first is listened to, and answers wait in the sockets: the last one is read when it comes.
     """
 
     def __init__(self, port: int, count: int, *, websocket: bool = False, deflate: bool = False) -> None:
-        self.port, self.count = port, count
-        self.opening = HEAD % (b"/echo", UPGRADE + (OFFER if deflate else b"")) if websocket else HEAD % (b"/", b"")
+        opening = HEAD % (b"/echo", UPGRADE + (OFFER if deflate else b"")) if websocket else HEAD % (b"/", b"")
+        super().__init__(port, count, opening)
         self.is_answer: Callable[[bytes], bool | None] = is_echo if websocket else is_200
         self.deflate = False
 
-    def __enter__(self) -> Crowd:  # noqa: PYI034 (typing.Self is younger than Python 3.10)
-        self.sockets: list[socket.socket] = []
-        try:
-            for number in range(1, self.count + 1):  # noqa: B007 (the error has it)
-                connection = socket.create_connection(("127.0.0.1", self.port), timeout=10)
-                self.sockets.append(connection)
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                connection.sendall(self.opening)
-                head = whole(connection, lambda received: received if status(received) else None)
-                self.deflate = b"permessage-deflate" in head
-        except OSError as error:
-            self.__exit__()
-            raise DidNotServe(f"connection {number}: {error}") from error
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for connection in self.sockets:
-            connection.close()
+    def read_answer(self, connection: socket.socket) -> None:
+        head = whole(connection, lambda received: received if status(received) else None)
+        self.deflate = b"permessage-deflate" in head
 
     def ask(self, request: bytes) -> None:
         """Every client sends it."""
