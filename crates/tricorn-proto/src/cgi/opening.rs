@@ -35,3 +35,27 @@ impl Scan {
 
 /// The number that front ends give to their only request at a time.
 const USUAL: u16 = 1;
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::vars::Vars;
+    use super::Opening;
+    use crate::message::Refusal;
+
+    type Open = fn(&[u8], &mut Vec<u8>) -> Result<Opening, Box<Refusal>>;
+
+    /// Vars are read once all of them are there, whatever follows.
+    pub fn are_read_however_they_are_cut(open: Open, whole: &[u8], is_read: impl Fn(Vars<'_>)) {
+        let more = [whole, b"body"].concat();
+        for length in 0..more.len() {
+            let mut block = Vec::new();
+            let opening = open(&more[..length], &mut block).expect("it is right");
+            if length < whole.len() {
+                assert_eq!((opening, block.len()), (Opening::NeedMore, 0));
+                continue;
+            }
+            assert_eq!(opening, Opening::Vars(whole.len()));
+            is_read(Vars::of(&block).expect("a block"));
+        }
+    }
+}

@@ -50,7 +50,7 @@ const DIGITS: usize = 6;
 
 #[cfg(test)]
 mod tests {
-    use super::super::vars::Vars;
+    use super::super::opening::tests::are_read_however_they_are_cut;
     use super::*;
 
     fn netstring(text: &str) -> Vec<u8> {
@@ -60,18 +60,8 @@ mod tests {
     #[test]
     fn vars_are_read_however_they_are_cut() {
         let whole = netstring("CONTENT_LENGTH\x004\0SCGI\x001\0EMPTY\0\0");
-        let more = [&whole[..], b"body"].concat();
-        for length in 0..more.len() {
-            let mut block = Vec::new();
-            let opening = open(&more[..length], &mut block).expect("it is right");
-            if length < whole.len() {
-                assert_eq!((opening, block.len()), (Opening::NeedMore, 0));
-                continue;
-            }
-            assert_eq!(opening, Opening::Vars(whole.len()));
-            let pairs = [(b"CONTENT_LENGTH".as_slice(), b"4".as_slice()), (b"SCGI", b"1"), (b"EMPTY", b"")];
-            assert!(Vars::of(&block).expect("a block").iter().eq(pairs));
-        }
+        let pairs = [(b"CONTENT_LENGTH".as_slice(), b"4".as_slice()), (b"SCGI", b"1"), (b"EMPTY", b"")];
+        are_read_however_they_are_cut(open, &whole, |vars| assert!(vars.iter().eq(pairs)));
     }
 
     #[test]

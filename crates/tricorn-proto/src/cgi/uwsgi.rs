@@ -45,7 +45,7 @@ const MOUNTED: u8 = 30;
 
 #[cfg(test)]
 mod tests {
-    use super::super::vars::Vars;
+    use super::super::opening::tests::are_read_however_they_are_cut;
     use super::*;
 
     fn packet(modifier: u8, pairs: &[(&str, &str)]) -> Vec<u8> {
@@ -61,19 +61,10 @@ mod tests {
     #[test]
     fn vars_are_read_however_they_are_cut() {
         let whole = packet(30, &[("REQUEST_METHOD", "GET"), ("EMPTY", "")]);
-        let more = [&whole[..], b"body"].concat();
-        for length in 0..more.len() {
-            let mut block = Vec::new();
-            let opening = open(&more[..length], &mut block).expect("it is right");
-            if length < whole.len() {
-                assert_eq!((opening, block.len()), (Opening::NeedMore, 0));
-                continue;
-            }
-            assert_eq!(opening, Opening::Vars(whole.len()));
-            let vars = Vars::of(&block).expect("a block");
+        are_read_however_they_are_cut(open, &whole, |vars| {
             assert!(vars.origin.mounted);
             assert!(vars.iter().eq([(b"REQUEST_METHOD".as_slice(), b"GET".as_slice()), (b"EMPTY", b"")]));
-        }
+        });
     }
 
     #[test]
