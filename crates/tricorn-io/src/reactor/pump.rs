@@ -62,9 +62,7 @@ impl Reactor {
                 return None;
             };
             let Some(id) = complete.and_then(|id| self.follow(id)) else { continue };
-            let complete = self.connections.complete_since(id);
-            let comes_last = self.dispatch.is_turn_over(complete) && self.connections.is_stream(id);
-            if starts && !comes_last && !self.dispatch.admission().has_waiting() {
+            if starts && let Some(complete) = self.is_next(id) {
                 if let Some(exchange) = self.begin(id, complete) {
                     return Some(exchange);
                 }
@@ -72,6 +70,17 @@ impl Reactor {
             }
             self.enqueue(id);
         }
+    }
+
+    /// Whether a request that has come is served before all that may come: when it was complete.
+    #[inline]
+    fn is_next(&self, id: RequestId) -> Option<u64> {
+        if self.dispatch.admission().has_waiting() {
+            return None;
+        }
+        let complete = self.connections.complete_since(id);
+        let comes_last = self.dispatch.is_turn_over(complete) && self.connections.is_stream(id);
+        (!comes_last).then_some(complete)
     }
 
     #[inline]
