@@ -2,6 +2,7 @@
 
     sender ──▶ messages of the workers' cores, each with the connection it is about (SCM_RIGHTS) ──▶ receiver
     bell       an eventfd that wakes workers which wait until the channel can take more
+    mailboxes  a channel for each worker alone, in which requests of its sessions come, and the table of those
 
 Made once and forked to the workers of every generation, so that a worker that leaves can pass on what waits in it. The
 arbiter reads no message while there are workers: what one that was killed has sent is taken by the others.
@@ -9,8 +10,9 @@ arbiter reads no message while there are workers: what one that was killed has s
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
+from typing import TypeAlias
 
 from tricorn import _core, descriptors
 from tricorn.metrics.scoreboard import GROUP_BYTES, LEDGER_BYTES
@@ -31,6 +33,10 @@ LEAST_MAILBOXES = 8
 
 HEADER = 256
 """Bytes of a message that tell how its client is answered; the rest of it is not read."""
+
+
+Pair: TypeAlias = "tuple[socket.socket, socket.socket]"
+"""The end that receives, and the one that sends."""
 
 
 class Channel:
@@ -59,7 +65,7 @@ class Channel:
 class Mailboxes:
     """One channel for each worker's slot, for requests of the sessions that this worker has; and the table of those."""
 
-    def __init__(self, pairs: Sequence[tuple[socket.socket, socket.socket]]) -> None:
+    def __init__(self, pairs: Sequence[Pair]) -> None:
         self._pairs = pairs
         size, _ = _core.session_sizes()
         self.memory = Memory("tricorn-sessions", size)
@@ -95,9 +101,7 @@ class Mailboxes:
         )
 
     def close(self) -> None:
-        for pair in self._pairs:
-            for end in pair:
-                end.close()
+        _close(self._pairs)
 
 
 class SharedChannel:
@@ -130,39 +134,52 @@ class SharedChannel:
 
 def open_channel() -> Channel | None:
     """Returns None where this is not possible, which is everywhere but on Linux."""
-    if not (hasattr(os, "eventfd") and hasattr(socket, "SOCK_SEQPACKET")):
+    pairs = _pairs(1)
+    if not pairs:
         return None
-    ends: list[socket.socket] = []
+    ((receiver, sender),) = pairs
     try:
-        ends += socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        receiver, sender = ends
-        for end in ends:
-            end.setblocking(False)
-        sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
         return Channel(receiver, sender, os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK))
     except OSError:
-        for end in ends:
-            end.close()
+        _close(pairs)
         return None
 
 
 def open_mailboxes(workers: int) -> Mailboxes | None:
     """Returns None where this is not possible. Makes some for workers that come later, or are still leaving."""
     _, most = _core.session_sizes()
-    pairs: list[tuple[socket.socket, socket.socket]] = []
+    pairs = _pairs(min(max(2 * workers, LEAST_MAILBOXES), most))
+    if not pairs:
+        return None
     try:
-        for _ in range(min(max(2 * workers, LEAST_MAILBOXES), most)):
+        return Mailboxes(pairs)
+    except OSError:
+        _close(pairs)
+        return None
+
+
+def _pairs(count: int) -> list[Pair]:
+    """Makes receiving and sending ends for messages. Returns none where the system has no such sockets."""
+    pairs: list[Pair] = []
+    if not (hasattr(os, "eventfd") and hasattr(socket, "SOCK_SEQPACKET")):
+        return pairs
+    try:
+        for _ in range(count):
             receiver, sender = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             pairs.append((receiver, sender))
             receiver.setblocking(False)
             sender.setblocking(False)
             sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
-        return Mailboxes(pairs)
-    except (OSError, AttributeError):
-        for pair in pairs:
-            for end in pair:
-                end.close()
-        return None
+    except OSError:
+        _close(pairs)
+        return []
+    return pairs
+
+
+def _close(pairs: Iterable[Pair]) -> None:
+    for pair in pairs:
+        for end in pair:
+            end.close()
 
 
 def _turn_away_all(receiver: socket.socket) -> int:

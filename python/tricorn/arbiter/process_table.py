@@ -181,10 +181,10 @@ class ProcessTable:
         return generation.worker_class.hire(spec)
 
     def _sessions(self, command: Spawn, generation: Generation) -> memoryview | None:
-        mailboxes = self.shared.mailboxes
-        config = generation.config
-        wants = mailboxes is not None and command.siblings and config.handover and bool(config.affinity)
-        return mailboxes.memory.view if mailboxes is not None and wants else None
+        mailboxes, config = self.shared.mailboxes, generation.config
+        if mailboxes is None or not (command.siblings and config.handover and config.affinity):
+            return None
+        return mailboxes.memory.view
 
     def _free_slot(self) -> int:
         """The lowest number that no process has. It is taken until waitpid(2) has told of the end of its process."""
@@ -270,7 +270,11 @@ class ProcessTable:
                 self.app_metrics.bury(handle.worker.slot)
         handle.pages.give_back(handle.page)
         if self.shared.mailboxes is not None:
-            self._tell_turned_away(self.shared.mailboxes.bury(handle.worker.slot))
+            count = self.shared.mailboxes.bury(handle.worker.slot)
+            if count:
+                self.server.log.warning(
+                    "Requests rejected with 503 because the worker of their session ended: %d", count
+                )
         if self.handles and not any(each.worker.spec.hands_over for each in self.handles.values()):
             self.turn_away()
 
@@ -283,9 +287,6 @@ class ProcessTable:
         count = self.shared.channel.turn_away() if self.shared.channel is not None else 0
         if self.shared.mailboxes is not None:
             count += self.shared.mailboxes.turn_away({handle.worker.slot for handle in self.handles.values()})
-        self._tell_turned_away(count)
-
-    def _tell_turned_away(self, count: int) -> None:
         if count:
             self.server.log.warning("Requests rejected with 503 because no worker was running: %d", count)
 
