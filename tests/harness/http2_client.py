@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import pytest
 
 from tests.harness.http2 import Answer, Http2Wire
+from tests.harness.tls import shake_hands
 from tests.harness.wire import Reply, Short, Silent, Wire
 
 REQUEST_LINE = re.compile(rb"(\S+) (\S+) HTTP/1\.1")
@@ -50,21 +51,13 @@ class Http2Client(Wire):
     def __init__(self, address: Any, *, context: ssl.SSLContext | None = None, **options: Any) -> None:
         super().__init__(address, **options)
         if context is not None:
-            self._secure(context)
+            self.sock = secure = shake_hands(self.sock, context)
+            assert secure.selected_alpn_protocol() == "h2"
         self._given = b""
         self._upload: _Upload | None = None
         self._waiting: list[tuple[str, int]] = []
         """Methods and streams of the requests whose responses were not asked for."""
         self.session = Http2Wire(self, scheme="http" if context is None else "https")
-
-    def _secure(self, context: ssl.SSLContext) -> None:
-        try:
-            secure = context.wrap_socket(self.sock, server_hostname="localhost")
-        except BaseException:
-            self.sock.close()
-            raise
-        self.sock = secure
-        assert secure.selected_alpn_protocol() == "h2"
 
     @property
     def is_asking(self) -> bool:

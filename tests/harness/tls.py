@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import ssl
 import subprocess
 import sys
@@ -61,6 +62,23 @@ def client(
     return context
 
 
+def shake_hands(
+    sock: socket.socket,
+    context: ssl.SSLContext,
+    *,
+    name: str = "localhost",
+    session: ssl.SSLSession | None = None,
+    first: bytes = b"",
+) -> ssl.SSLSocket:
+    """`first` is sent in the clear, before TLS. Raises ssl.SSLError; the socket is closed then."""
+    try:
+        sock.sendall(first)
+        return context.wrap_socket(sock, server_hostname=name, session=session)
+    except BaseException:
+        sock.close()
+        raise
+
+
 class SecureWire(Wire):
     """A connection over TLS, shaken hands on."""
 
@@ -75,15 +93,9 @@ class SecureWire(Wire):
         receive_buffer: int | None = None,
         first: bytes = b"",
     ) -> None:
-        """`first` is sent in the clear, before TLS. Raises ssl.SSLError."""
+        """As `shake_hands`."""
         super().__init__(address, timeout=timeout, receive_buffer=receive_buffer)
-        try:
-            self.sock.sendall(first)
-            self.secure = context.wrap_socket(self.sock, server_hostname=name, session=session)
-        except BaseException:
-            self.sock.close()
-            raise
-        self.sock = self.secure
+        self.sock = self.secure = shake_hands(self.sock, context, name=name, session=session, first=first)
 
     @property
     def serial(self) -> str:

@@ -147,7 +147,7 @@ impl Request {
         Ok(())
     }
 
-    /// The head that vars have made is read: what they say besides. `trusted` clients may have said their scheme themselves.
+    /// The head that vars have made is read: what they say besides. A trusted client may have told its scheme itself.
     #[cold]
     pub(crate) fn note_vars(&mut self) {
         let Some(vars) = self.vars() else { return };
