@@ -40,7 +40,7 @@ LENDING = {
     "granian": "granian --workers 4 --blocking-threads 1 --http auto --no-ws",
     "hypercorn": "hypercorn -w 4 --keep-alive 600",
 }
-"""Over TLS and HTTP/2."""
+"""Over TLS and HTTP/2; over TLS `uvicorn` too, which has no HTTP/2."""
 COLOURS = {"M/M/4 (simulated)": 0, **dict(zip(LINES, (1, 6, 3, 4, 5, 2), strict=True))}
 
 CRITERIA = ("mean ms", "p99", "p99.9")
@@ -55,7 +55,7 @@ def main() -> int:
     if arguments.plot:
         return plot(Path(arguments.plot))
     become_generator()
-    lines = LINES if arguments.over == "clear" else LENDING
+    lines = lines_over(arguments.over)
     if arguments.one_slow:
         arguments.name = "one-slow"
         found = in_turns(lines, arguments, lambda line, found: one_slow.one_round(line, found, arguments))
@@ -74,6 +74,16 @@ def main() -> int:
         arguments.name = f"one-queue-{arguments.over}"
     folder = report.conclude(arguments, title, commands, "\n\n".join(pages), data)
     return 0 if folder is None or arguments.over != "clear" else plot(folder)
+
+
+def lines_over(protocol: str) -> Mapping[str, str]:
+    match protocol:
+        case "clear":
+            return LINES
+        case "tls":
+            return LENDING | {"uvicorn": LINES["uvicorn"]}
+        case _:
+            return LENDING
 
 
 def clients(arguments: argparse.Namespace) -> str:
