@@ -1,10 +1,12 @@
 //! epoll, level-triggered: an idle writer has nothing to wait for but bytes.
 use rustix::buffer::spare_capacity;
-use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{self, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use std::time::Duration;
+
+const MILLISECOND: Duration = Duration::from_millis(1);
 
 pub struct Poller {
     epoll: OwnedFd,
@@ -54,15 +56,33 @@ impl Poller {
         let _ = epoll::delete(&self.epoll, fd);
     }
 
-    /// Waits for something to happen. `None`: without end.
+    /// Waits for something to happen. `None`: without end. Else it may return up to a millisecond before that time, to be called again.
     pub fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> Result<(), String> {
-        let timeout = timeout
-            .map(|timeout| Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: i64::from(timeout.subsec_nanos()) });
         events.0.clear();
+        let timeout = match timeout {
+            Some(timeout) if timeout < MILLISECOND => self.wait_precisely(timeout)?,
+            Some(timeout) => Some(Timespec {
+                tv_sec: timeout.as_secs() as i64,
+                tv_nsec: i64::from(timeout.subsec_millis()) * 1_000_000,
+            }),
+            None => None,
+        };
         match epoll::wait(&self.epoll, spare_capacity(&mut events.0), timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(format!("epoll: {error}")),
         }
+    }
+
+    /// epoll_wait(2) counts milliseconds, and requests are due in between: ppoll(2) counts nanoseconds. How long is left to wait.
+    fn wait_precisely(&self, timeout: Duration) -> Result<Option<Timespec>, String> {
+        let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(timeout.subsec_nanos()) };
+        if timeout.tv_nsec > 0 {
+            match event::poll(&mut [PollFd::new(&self.epoll, PollFlags::IN)], Some(&timeout)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(format!("poll: {error}")),
+            }
+        }
+        Ok(Some(Timespec { tv_sec: 0, tv_nsec: 0 }))
     }
 }
 
@@ -74,3 +94,22 @@ fn flags(interest: Interest) -> EventFlags {
 }
 
 const BATCH: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn a_wait_may_be_shorter_than_a_millisecond() {
+        let (poller, mut events) = (Poller::new().expect("epoll"), Events::default());
+        let mut wait = |timeout: Duration| {
+            let begin = Instant::now();
+            poller.wait(&mut events, Some(timeout)).expect("epoll");
+            begin.elapsed()
+        };
+        let shortest = (0..50).map(|_| wait(Duration::from_micros(200))).min();
+        assert!(shortest.is_some_and(|time| (Duration::from_micros(200)..MILLISECOND).contains(&time)), "{shortest:?}");
+        assert!(wait(Duration::from_micros(2_900)) >= 2 * MILLISECOND, "the rest is another wait");
+    }
+}
