@@ -7,6 +7,7 @@ pub mod http1;
 pub mod http2;
 pub mod message;
 pub mod peer;
+pub mod representation;
 pub mod response;
 pub mod statsd;
 pub mod syslog;
