@@ -5,9 +5,11 @@
 //!   field_list: names and values, to be sent or logged
 //!   refusal: why a request is not served      status: codes and their phrases
 //!   target: percent-decoding                  grammar: tokens, field values, lists
+//!   coding: content codings, and which of them a client accepts
 //! ```
 //!
 //! Spans point into the bytes that a version of HTTP has brought; nothing here knows how these were framed.
+pub mod coding;
 mod field_list;
 pub mod grammar;
 mod head;
