@@ -12,6 +12,7 @@ use super::lines::Waiting;
 use super::queue::Queue;
 use crate::config::Config;
 use crate::exchange::id::RequestId;
+use crate::sys::poll::Token;
 use crate::waiting::capacity::{Callers, Capacity};
 
 #[derive(Debug)]
@@ -65,6 +66,16 @@ impl Admission {
         let Waits { trunk, complete, since } = *waits;
         let due = if self.limits.wait > 0 { since.saturating_add(self.limits.wait) } else { u64::MAX };
         self.queue.insert(Waiting { id, trunk, complete, due }, now);
+    }
+
+    /// The events were looked at.
+    pub fn begin_turn(&mut self) {
+        self.queue.begin_turn();
+    }
+
+    /// A request of this HTTP/2 connection has begun without waiting.
+    pub fn began_at_once(&mut self, trunk: Token) {
+        self.queue.began_at_once(trunk);
     }
 
     /// Takes the request that is served next.

@@ -4,7 +4,7 @@ use super::connections::Waits;
 use crate::clock;
 use crate::exchange::id::RequestId;
 use crate::scoreboard::{Scoreboard, Word};
-use crate::sys::poll::{Event, Events};
+use crate::sys::poll::{Event, Events, Token};
 use crate::turn::TURN;
 use std::collections::VecDeque;
 
@@ -53,20 +53,18 @@ impl Dispatch {
 
 /// Events.
 impl Dispatch {
-    /// Takes over the events of a wait. An unfinished batch is never replaced.
-    pub fn arrived(&mut self, batch: &mut Events) {
+    /// Takes over the events of a wait, which ended now. An unfinished batch is never replaced.
+    pub fn arrived(&mut self, batch: &mut Events, now: u64) {
         debug_assert!(self.events.is_empty());
         std::mem::swap(&mut self.events, batch);
-        self.reads_first = self.admission.is_stream_next(self.looked_at);
+        self.looked_at = now;
+        self.reads_first = self.admission.is_stream_next(now);
+        self.admission.begin_turn();
     }
 
     /// All that was at hand has been read.
     pub fn has_read(&mut self) {
         self.reads_first = false;
-    }
-
-    pub fn looked(&mut self, now: u64) {
-        self.looked_at = now;
     }
 
     #[inline]
@@ -123,6 +121,14 @@ impl Dispatch {
         let id = self.admission.next(self.looked_at)?;
         self.publish();
         Some(id)
+    }
+
+    /// A request has begun without waiting here.
+    #[inline]
+    pub fn began_at_once(&mut self, trunk: Option<Token>) {
+        if let Some(trunk) = trunk {
+            self.admission.began_at_once(trunk);
+        }
     }
 
     /// Whether what is served next is a request of an HTTP/2 connection, and the events were looked at a turn ago: those whose requests

@@ -38,6 +38,17 @@ impl Lines {
         self.count
     }
 
+    /// A request of this connection is served now: the next ones wait behind it. False: one of it stands in the queue already.
+    pub fn begin(&mut self, trunk: Token) -> bool {
+        match self.lines.entry(trunk) {
+            Entry::Vacant(line) => {
+                line.insert(VecDeque::new());
+                true
+            }
+            Entry::Occupied(_) => false,
+        }
+    }
+
     /// The request, if none of its connection stands in the queue: it does from now on. Else it waits behind that one.
     pub fn join(&mut self, waiting: Waiting) -> Option<Waiting> {
         let Some(trunk) = waiting.trunk else { return Some(waiting) };

@@ -4,7 +4,7 @@ use super::connections::{Outcome, Runner, SlotReadiness};
 use super::tokens::Source;
 use crate::exchange::Exchange;
 use crate::exchange::id::RequestId;
-use crate::sys::poll::{Event, Events};
+use crate::sys::poll::{Event, Events, Token};
 
 impl Reactor {
     /// Does what can be done without waiting and returns the next request to be answered, if the runner may start one.
@@ -62,8 +62,9 @@ impl Reactor {
                 return None;
             };
             let Some(id) = complete.and_then(|id| self.follow(id)) else { continue };
-            if starts && let Some(complete) = self.is_next(id) {
+            if starts && let Some((complete, trunk)) = self.is_next(id) {
                 if let Some(exchange) = self.begin(id, complete) {
+                    self.dispatch.began_at_once(trunk);
                     return Some(exchange);
                 }
                 continue;
@@ -72,15 +73,15 @@ impl Reactor {
         }
     }
 
-    /// Whether a request that has come is served before all that may come: when it was complete.
+    /// Whether a request that has come is served before all that may come: when it was complete, and by which HTTP/2 connection it came.
     #[inline]
-    fn is_next(&self, id: RequestId) -> Option<u64> {
+    fn is_next(&self, id: RequestId) -> Option<(u64, Option<Token>)> {
         if self.dispatch.admission().has_waiting() {
             return None;
         }
-        let complete = self.connections.complete_since(id);
-        let comes_last = self.dispatch.is_turn_over(complete) && self.connections.is_stream(id);
-        (!comes_last).then_some(complete)
+        let (complete, trunk) = (self.connections.complete_since(id), self.connections.trunk(id));
+        let comes_last = trunk.is_some() && self.dispatch.is_turn_over(complete);
+        (!comes_last).then_some((complete, trunk))
     }
 
     #[inline]
@@ -130,15 +131,15 @@ impl Reactor {
 
     /// Takes over the events of a wait and does what time has brought.
     pub fn arrived(&mut self, batch: &mut Events, now: u64) {
-        self.dispatch.arrived(batch);
+        self.dispatch.arrived(batch, now);
         self.connections.work_mut().begin_turn(now);
         self.admin.begin_turn();
         self.tick(now);
     }
 
-    /// What time alone brings: texts of the clock, deadlines, the end of a pause.
+    /// What time alone brings: texts of the clock, deadlines, the end of a pause. Under a hub the monitor calls this, and has not looked at
+    /// the events.
     pub fn tick(&mut self, now: u64) {
-        self.dispatch.looked(now);
         if let Some(mailbox) = &mut self.mailbox {
             mailbox.look_again();
         }

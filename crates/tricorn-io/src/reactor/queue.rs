@@ -18,6 +18,8 @@ pub struct Queue {
     lines: Lines,
     /// Connections whose request has left the queue: the next of each takes its place before another request is taken.
     left: Vec<Token>,
+    /// Connections of which a request has begun without waiting here, since the events were looked at. They have had their turn, too.
+    at_once: Vec<Token>,
     /// Since when it has not been empty.
     stands_since: u64,
     /// Not later than the first `due` of those that wait, while some do.
@@ -31,6 +33,7 @@ impl Queue {
             waiting: VecDeque::new(),
             lines: Lines::default(),
             left: Vec::new(),
+            at_once: Vec::new(),
             stands_since: 0,
             due: u64::MAX,
         }
@@ -52,10 +55,30 @@ impl Queue {
             (self.stands_since, self.due) = (now, waiting.due);
         }
         self.due = self.due.min(waiting.due);
+        if let Some(trunk) = waiting.trunk
+            && self.at_once.contains(&trunk)
+            && self.lines.begin(trunk)
+        {
+            self.left.push(trunk);
+        }
         if let Some(waiting) = self.lines.join(waiting) {
             let before = self.waiting.iter().rposition(|other| other.complete <= waiting.complete);
             self.waiting.insert(before.map_or(0, |before| before + 1), waiting);
         }
+    }
+
+    /// A request of this connection has begun without waiting: the next one stands behind whoever has asked meanwhile.
+    #[inline]
+    pub fn began_at_once(&mut self, trunk: Token) {
+        if self.at_once.last() != Some(&trunk) {
+            self.at_once.push(trunk);
+        }
+    }
+
+    /// The events were looked at: another turn begins.
+    #[inline]
+    pub fn begin_turn(&mut self) {
+        self.at_once.clear();
     }
 
     /// Takes the request that is served next.
@@ -304,6 +327,28 @@ mod tests {
         queue.insert(waiting(id(7), 50, NEVER), 50);
         assert!(!queue.is_stream_next(50));
         assert_eq!(served(queue, 50), [7, 101, 102]);
+    }
+
+    #[test]
+    fn who_has_asked_while_a_stream_was_served_that_had_not_waited_stands_before_the_next_of_its_connection() {
+        let mut queue = Queue::new(QueueOrder::Fifo);
+        queue.began_at_once(1);
+        (1..3).for_each(|nr| queue.insert(stream(1, nr, NEVER), 0));
+        queue.insert(stream(2, 9, NEVER), 10);
+        assert!((queue.len(), queue.oldest()) == (3, 9) && queue.is_stream_next(10));
+        queue.insert(waiting(id(7), 50, NEVER), 50);
+        assert_eq!(served(queue, 50), [209, 7, 101, 102]);
+        let mut queue = Queue::new(QueueOrder::Fifo);
+        queue.began_at_once(1);
+        queue.insert(stream(1, 1, NEVER), 0);
+        assert!(queue.is_stream_next(0) && queue.oldest() == 1, "nothing is held back");
+        assert_eq!(served(queue, 0), [101]);
+        let mut queue = Queue::new(QueueOrder::Fifo);
+        queue.began_at_once(1);
+        queue.begin_turn();
+        queue.insert(stream(1, 2, NEVER), 20);
+        queue.insert(waiting(id(7), 50, NEVER), 50);
+        assert_eq!(served(queue, 50), [102, 7], "the events were looked at since");
     }
 
     #[test]

@@ -6,7 +6,8 @@ use harness::hub::HubServer;
 use harness::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use tricorn_io::{Config, Engine, Exchange, Http2, Incoming, Sent, clock::SECOND};
+use std::time::{Duration, Instant};
+use tricorn_io::{Config, Engine, Exchange, Http2, Incoming, Sent, TURN, clock::SECOND};
 use tricorn_proto::http2::frame::Kind;
 use tricorn_proto::http2::{PREFACE, Settings};
 use tricorn_proto::response::HeadInputs;
@@ -91,6 +92,32 @@ fn a_client_with_many_streams_has_one_turn_in_each_round() {
     let order = ["/greedy/1", "/polite", "/other/1", "/greedy/2", "/other/2", "/greedy/3", "/greedy/4"];
     assert_eq!(*begun.lock().expect("notes"), order);
     server.until(Word::Queued, 0);
+}
+
+#[test]
+fn a_client_with_many_streams_does_not_keep_a_hub_from_those_whose_requests_have_come_meanwhile() {
+    let server = HubServer::start(speaking(Config { threads: 8, ..config() }));
+    let mut polite = server.connect();
+    assert_eq!(polite.get("/now").status, 200);
+    let mut greedy = Client2::connect(server.address, WINDOW);
+    let mut streams = vec![greedy.get("/block")];
+    server.gate.until_held(1);
+    streams.extend((0..5).map(|_| greedy.get("/block")));
+    polite.ask("/now");
+    let blocks = || server.begun().iter().filter(|path| *path == "/block").count();
+    for nr in 1..=6 {
+        until("the next one has begun", || blocks() >= nr);
+        // A call that computes for longer than a turn.
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_nanos(2 * TURN) {
+            std::hint::spin_loop();
+        }
+        server.gate.open(1);
+    }
+    assert_eq!(polite.response().status, 200);
+    assert!(streams.into_iter().all(|stream| greedy.response(stream).status == 200));
+    let place = server.begun().iter().rposition(|path| path == "/now");
+    assert!(place.is_some_and(|place| place <= 3), "{:?}", server.begun());
 }
 
 #[test]

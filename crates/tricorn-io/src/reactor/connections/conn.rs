@@ -99,6 +99,12 @@ impl Conn {
         matches!(self.role, Role::Stream { .. })
     }
 
+    /// The connection of HTTP/2 that it is a stream of.
+    #[inline]
+    pub fn trunk(&self) -> Option<Token> {
+        if let Role::Stream { trunk, .. } = self.role { Some(trunk) } else { None }
+    }
+
     /// Whether it has no more than one request.
     pub fn has_one_request(&self) -> bool {
         matches!(self.role, Role::Stream { .. } | Role::Borrowed)

@@ -1,6 +1,5 @@
 //! Requests that no exchange has: what is known of them, and what becomes of their buffers.
 use super::Connections;
-use super::conn::Role;
 use crate::clock;
 use crate::config;
 use crate::exchange::body::Body;
@@ -24,8 +23,8 @@ impl Connections {
         let conn = self.conns.get_mut(id.connection())?;
         let request = conn.serial.request_mut(id)?;
         request.note_wait(conn.origin.trusted, now);
-        let trunk = if let Role::Stream { trunk, .. } = conn.role { Some(trunk) } else { None };
-        Some(Waits { trunk, complete: request.times.complete, since: request.times.waits_since })
+        let (complete, since) = (request.times.complete, request.times.waits_since);
+        Some(Waits { trunk: conn.trunk(), complete, since })
     }
 
     /// When a request was complete; 0: it is gone.
@@ -33,9 +32,10 @@ impl Connections {
         self.conns.request(id).map_or(0, |request| request.times.complete)
     }
 
-    /// Whether a request came by a connection of HTTP/2.
-    pub fn is_stream(&self, id: RequestId) -> bool {
-        self.conns.get(id.connection()).is_some_and(|conn| matches!(conn.role, Role::Stream { .. }))
+    /// The HTTP/2 connection that a request came by.
+    #[inline]
+    pub fn trunk(&self, id: RequestId) -> Option<Token> {
+        self.conns.get(id.connection())?.trunk()
     }
 
     /// Whether the client of a request has left that has not begun.
