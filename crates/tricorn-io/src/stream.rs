@@ -15,6 +15,7 @@
 #![allow(clippy::disallowed_methods, reason = "the door of clients")]
 
 use crate::borrowed::Borrowed;
+use crate::peer::Peer;
 use crate::secured::{HandshakeOutcome, Secured, Sessions};
 use crate::sys::fds::{self, retry, send, unacknowledged};
 use crate::sys::poll::ready;
@@ -23,7 +24,7 @@ use crate::tls::Facts;
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno, IoSlice};
-use rustix::net::{RecvFlags, Shutdown, SocketAddrUnix, getsockname, recv, shutdown, sockopt};
+use rustix::net::{RecvFlags, Shutdown, SocketAddrUnix, getpeername, getsockname, recv, shutdown, sockopt};
 use std::fmt::Debug;
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
@@ -138,6 +139,15 @@ impl Stream {
             Some(borrowed) => borrowed.clone(),
             None => Borrowed { local: self.local_address(), path: self.local_path(), facts: self.facts().cloned() },
         }
+    }
+
+    /// Who has connected, as accept(2) has said it.
+    ///
+    /// # Errors
+    /// The connection is gone (ENOTCONN).
+    pub fn peer(&self) -> io::Result<Peer> {
+        let address = getpeername(self.socket())?.and_then(|name| SocketAddr::try_from(name).ok());
+        Ok(address.map_or(Peer::Unix, Peer::Internet))
     }
 
     /// The address that the client has connected to.

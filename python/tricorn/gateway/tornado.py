@@ -153,11 +153,13 @@ class ServerConnection:
         self.server = server
         self.is_trusted = call.is_trusted
         self.peer = call.peer
-        # A stranger claims nothing: https is then what a balancer has announced of the whole connection.
+        # A stranger claims nothing: https is then what a balancer has announced, or a front end has said of this request.
         self.context = Context(self.peer, "http" if self.is_trusted else call.scheme)
 
     def context_for(self, call: Call, fields: dict[str, list[str]]) -> Context:
         """Returns the client of a request: the peer, or the client that a trusted peer names."""
+        if not self.is_trusted:
+            return self.context if call.scheme == self.context.protocol else Context(self.peer, call.scheme)
         forwarded, scheme = call.forwarded, call.scheme
         # X-Real-Ip only where there is no list: front ends that write one leave the other as their client sent it.
         real = fields.get("X-Real-Ip") if forwarded is None else None
@@ -222,7 +224,7 @@ class Connection(HTTPConnection):
     def __init__(self, call: Call, server_conn: ServerConnection, fields: dict[str, list[str]]) -> None:
         self.call = call
         self.server = server_conn.server
-        self.context = server_conn.context_for(call, fields) if server_conn.is_trusted else server_conn.context
+        self.context = server_conn.context_for(call, fields)
 
     # What the application calls: tornado.httputil.HTTPConnection, and what tornado's own connection has besides.
 

@@ -128,6 +128,61 @@ def test_the_client_is_the_front_ends(pool: Pool, subject: str, protocol: str) -
     server.out.wait(r"^from=203\.0\.113\.9$", count=before + 3)
 
 
+TOLD_OF_CLIENTS = ("REMOTE_ADDR", "REMOTE_PORT", "REQUEST_SCHEME", "SERVER_NAME", "SERVER_PORT")
+
+
+@pytest.mark.parametrize("subject", each(*APPLICATIONS))
+def test_a_request_has_nothing_of_the_one_before_on_its_connection(pool: Pool, subject: str) -> None:
+    worker_class = subject.partition("-")[0]
+    app = f"told:{APPLICATIONS[subject]}"
+    more: dict[str, Any] = {"chdir": APPS, "access_logformat": "from=%(h)s", "keep_alive": 30}
+    server = serve(pool, worker_class, "fastcgi", app, **more)
+    announced = serve(pool, worker_class, "fastcgi", app, **more, proxy_protocol="v1", uwsgi_allow_from="203.0.113.9")
+    full = cgi(REMOTE_ADDR="198.51.100.7", REMOTE_USER="joe", HTTPS="on")
+    bare = {key: value for key, value in cgi().items() if key not in TOLD_OF_CLIENTS}
+    for opening, each_server, own in ((b"", server, "127.0.0.1"), (LINE, announced, "203.0.113.9")):
+        with each_server.connect() as wire:
+            wire.send(opening)
+
+            def told(vars_: dict[str, str], wire: Wire = wire, **fields: str) -> tuple[str, str]:
+                wire.send(fastcgi({**vars_, **fields}, keep=True))
+                got = parsed(stdout(wire)).json()
+                return got["client"], got["scheme"]
+
+            before = told(bare)
+            assert before == (own, "http")
+            for _ in range(2):
+                assert told(full) == ("198.51.100.7", "https")
+                assert told({**full, "HTTPS": ""}) == ("198.51.100.7", "http")
+                assert told(bare) == before
+                assert told({**bare, "REMOTE_ADDR": "no address"}) == before
+            # It is trusted as the front end is, and not as the client before it.
+            assert told(bare, HTTP_X_FORWARDED_PROTO="https") == (own, "https" if own == "127.0.0.1" else "http")
+            assert told(cgi(REMOTE_ADDR="127.0.0.1"), HTTP_X_FORWARDED_PROTO="https") == ("127.0.0.1", "https")
+            assert told(full | {"HTTPS": ""}, HTTP_X_FORWARDED_PROTO="https") == ("198.51.100.7", "http")
+            wire.send(fastcgi({**bare, "REQUEST_METHOD": "G E T"}, keep=True))
+            assert parsed(stdout(wire)).status == 400
+        each_server.log.wait(f"Invalid request from ip={own}: ")
+
+
+@pytest.mark.parametrize("worker_class", each("sync", "gthread", "gevent", "eventlet"))
+def test_vars_are_those_of_one_request(pool: Pool, worker_class: str) -> None:
+    server = serve(pool, worker_class, "fastcgi", keep_alive=30)
+    bare = {key: value for key, value in cgi("GET", "/echo").items() if key not in TOLD_OF_CLIENTS}
+    with server.connect() as wire:
+
+        def environ(vars_: dict[str, str]) -> dict[str, str]:
+            wire.send(fastcgi(vars_, keep=True))
+            told = parsed(stdout(wire)).json().items()
+            return {key: value for key, (_, value) in told if isinstance(value, str) and " at 0x" not in value}
+
+        before = environ(bare)
+        full = environ(cgi("GET", "/echo", REMOTE_USER="joe", SSL_CLIENT_S_DN="CN=joe", HTTPS="on"))
+        assert (full["REMOTE_USER"], full["SERVER_NAME"], full["wsgi.url_scheme"]) == ("joe", "shop.example", "https")
+        assert environ(bare) == before
+        assert ("REMOTE_USER" not in before, before["REMOTE_ADDR"]) == (True, "127.0.0.1")
+
+
 @PROTOCOL
 @pytest.mark.parametrize("worker_class", each("sync", "gthread", "gevent", "eventlet"))
 def test_the_environ_has_the_vars(pool: Pool, worker_class: str, protocol: str) -> None:

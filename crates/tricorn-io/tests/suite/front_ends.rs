@@ -16,6 +16,9 @@ const VARS: [(&str, &str); 7] = [
     ("REMOTE_USER", "joe"),
     ("HTTPS", "on"),
 ];
+/// A request of the front end's own, as one for its health is.
+const OWN: [(&str, &str); 4] =
+    [("CONTENT_LENGTH", "4"), ("SCGI", "1"), ("REQUEST_METHOD", "POST"), ("REQUEST_URI", "/own")];
 const BODY: &[u8] = b"body";
 
 /// Two workers, whose common listener is a front end's.
@@ -23,6 +26,7 @@ fn workers(protocol: Protocol) -> Workers {
     let mut plan = plan(2);
     let front_end = FrontEnd { protocol, allow: Trust::parse("127.0.0.0/8").expect("a network") };
     let door = Door { front_end: Some(Box::new(front_end)), ..Door::default() };
+    plan.config.policy.trust = Trust::parse("127.0.0.0/8").expect("a network");
     plan.config.doors = vec![door, Door::default(), Door::default()];
     Workers::start(plan, |_, exchange| {
         if path(exchange) == "/next" {
@@ -30,6 +34,12 @@ fn workers(protocol: Protocol) -> Workers {
             assert_eq!(vars.get(b"REMOTE_USER"), Some(b"joe".as_slice()));
             assert_eq!(exchange.client.peer.to_string(), "203.0.113.9");
             assert!(vars.is_secure() && !exchange.client.trusted);
+        }
+        if path(exchange) == "/own" {
+            let vars = exchange.request.vars().expect("they have come");
+            assert_eq!(vars.get(b"REMOTE_USER"), None);
+            assert_eq!(exchange.client.peer.to_string(), "127.0.0.1");
+            assert!(!vars.is_secure() && exchange.client.trusted);
         }
     })
 }
@@ -39,8 +49,12 @@ fn record(kind: u8, content: &[u8]) -> Vec<u8> {
 }
 
 fn request(protocol: Protocol) -> Vec<u8> {
+    request_of(protocol, &VARS)
+}
+
+fn request_of(protocol: Protocol, vars: &[(&str, &str)]) -> Vec<u8> {
     let each = |write: &dyn Fn(&str, &str) -> Vec<u8>| -> Vec<u8> {
-        VARS.iter().flat_map(|(key, value)| write(key, value)).collect()
+        vars.iter().flat_map(|(key, value)| write(key, value)).collect()
     };
     match protocol {
         Protocol::Uwsgi => {
@@ -74,8 +88,8 @@ fn answered_by(protocol: Protocol, client: &mut Client) -> usize {
         client.take_until(&record(3, &[0; 8]));
     }
     let line = String::from_utf8_lossy(&body).into_owned();
-    assert!(line.contains(" /next\n"), "{line}");
-    let number = line.split(" /next").next().and_then(|text| text.chars().last());
+    assert!(line.contains(" /next\n") || line.contains(" /own\n"), "{line}");
+    let number = line.split(" /").next().and_then(|text| text.chars().last());
     number.and_then(|digit| digit.to_digit(10)).expect("a number") as usize
 }
 
@@ -94,6 +108,25 @@ fn a_kept_connection_goes_to_the_worker_that_is_free_and_stays_there() {
         client.send(&request(Protocol::FastCgi));
         assert_eq!(answered_by(Protocol::FastCgi, &mut client), 1 - first);
     }
+}
+
+#[test]
+fn a_kept_connection_is_the_front_ends_own_again_behind_a_clients_request() {
+    let workers = workers(Protocol::FastCgi);
+    let mut client = workers.connect_to_all();
+    let (next, own) = (request(Protocol::FastCgi), request_of(Protocol::FastCgi, &OWN));
+    let mut ask = |what: &[u8]| {
+        client.send(what);
+        answered_by(Protocol::FastCgi, &mut client)
+    };
+    assert_eq!(ask(&own), ask(&next), "the connection stays");
+    let first = ask(&own);
+    workers.block(first);
+    assert_eq!(ask(&next), 1 - first);
+    assert_eq!(ask(&own), 1 - first, "where it came with a client's request");
+    workers.unblock_all();
+    client.send(&[next, own].concat());
+    assert_eq!([(); 2].map(|()| answered_by(Protocol::FastCgi, &mut client)), [1 - first; 2]);
 }
 
 #[test]

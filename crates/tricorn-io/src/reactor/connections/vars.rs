@@ -1,7 +1,7 @@
 //! What a front end sends before each request: vars (`proto/cgi`), in place of which the request gets a head as HTTP/1 has it.
 //!
 //! The front end says who its client is, and is believed since it may come (`uwsgi_allow_ips`). That client is trusted as it would be
-//! if it had come itself.
+//! if it had come itself. Of a request of which it does not say that, it is the client itself.
 use super::Connections;
 use super::conn::Conn;
 use super::stage::Stage;
@@ -9,10 +9,14 @@ use crate::config::Config;
 use crate::exchange::id::RequestId;
 use crate::exchange::output::Output;
 use crate::peer::Peer;
+use crate::reactor::chores::Chores;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
-use tricorn_proto::cgi::{self, Opening};
+use rustix::io;
+use std::net::SocketAddr;
+use tricorn_proto::cgi::{self, Opening, Vars};
 use tricorn_proto::message::{Refusal, RefusalKind};
+use tricorn_proto::peer::proxy_protocol::Ends;
 
 /// What was found before a head.
 pub(super) enum Found {
@@ -47,6 +51,15 @@ impl Connections {
             let opening = cgi::open(protocol, request.unread(), &mut scan, &mut block);
             request.told.scan = scan;
             request.head.version = scan.version(protocol);
+            // What was said of the request before says nothing of this one, not even in a line about it.
+            let client = match &opening {
+                Ok(Opening::Vars(_)) => Vars::of(&block).and_then(|vars| vars.client()),
+                _ => None,
+            };
+            if come_from(conn, client, &self.config, &mut self.chores).is_err() {
+                return Some(Found::NeedMore); // the front end is gone, which is seen when it is read from
+            }
+            let request = conn.serial.request_mut(id)?;
             match opening {
                 Ok(Opening::NeedMore) => return Some(Found::NeedMore),
                 Ok(Opening::Aside(count, answer)) => {
@@ -57,18 +70,36 @@ impl Connections {
                     if let Err(refusal) = request.lay_out(count, &block) {
                         return Some(Found::Refused(id, refusal));
                     }
-                    let told = request.vars().and_then(|vars| vars.client());
-                    if let Some(client) = told.filter(|client| conn.origin.peer != Peer::Internet(*client)) {
-                        conn.origin.peer = Peer::Internet(client);
-                        conn.origin.trusted = self.config.policy.trust.allows(Some(client.ip()));
-                        // A gateway keeps the names of the client before.
-                        self.chores.attachments.extend(conn.attachment.take());
-                    }
                     return Some(Found::Vars);
                 }
                 Err(refusal) => return Some(Found::Refused(id, refusal)),
             }
         }
+    }
+}
+
+/// The request that is read comes from this client of the front end; `None`: from the front end itself.
+fn come_from(conn: &mut Conn, client: Option<SocketAddr>, config: &Config, chores: &mut Chores) -> io::Result<()> {
+    let peer = match client {
+        Some(client) => Peer::Internet(client),
+        None if conn.served => front_end(conn)?,
+        None => return Ok(()), // its address is that of the connection still
+    };
+    if conn.origin.peer != peer {
+        conn.origin.peer = peer;
+        conn.origin.trusted = config.policy.trust.allows(peer.ip());
+        // A gateway keeps the names of the client before.
+        chores.attachments.extend(conn.attachment.take());
+    }
+    Ok(())
+}
+
+/// Whose connection it is, whatever its requests have said.
+fn front_end(conn: &Conn) -> io::Result<Peer> {
+    match (conn.announced.as_ref().map(|announced| &announced.ends), conn.stream()) {
+        (Some(Ends::Internet { source, .. }), _) => Ok(Peer::Internet(*source)),
+        (_, Some(stream)) => stream.peer(),
+        (_, None) => Err(io::Errno::NOTCONN),
     }
 }
 
