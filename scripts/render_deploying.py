@@ -21,7 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from scripts import rendered
 
 PAGES = tuple(
-    f"docs/deploying/{name}.md" for name in ("systemd", "docker", "compose", "kubernetes", "nginx", "haproxy", "envoy")
+    f"docs/deploying/{name}.md"
+    for name in ("systemd", "docker", "compose", "kubernetes", "nginx", "apache", "haproxy", "envoy")
 )
 APPLICATION = "shop.wsgi:application"
 HOSTS = "10.0.0.11,10.0.0.12,10.0.0.13"

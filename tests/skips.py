@@ -30,8 +30,8 @@ COMBINATIONS = (
 
 PROGRAMS = (
     "zsh", "fish", "openssl", "tmux", "hey", "promtool", "prometheus",
-    "nginx", "haproxy", "systemd-analyze", "actionlint", "caddy", "curl", "nft", "envoy", "podman", "debootstrap",
-    "go", "h2load", "h2spec", "sslyze",
+    "nginx", "apache2", "haproxy", "systemd-analyze", "actionlint", "caddy", "curl", "nft", "envoy", "podman",
+    "debootstrap", "go", "h2load", "h2spec", "sslyze",
 )  # fmt: skip
 
 SECCOMP = tuple(f"/{folder}/libseccomp.so.2" for folder in ("lib64", "usr/lib64", "usr/lib")) + tuple(

@@ -14,6 +14,8 @@ from tricorn_tools.init.command import KINDS
 from scripts.render_deploying import PAGES as PAGES_OF_INIT
 from scripts.render_deploying import render
 from tests.harness import Server
+from tests.harness.apache import apache_around
+from tests.harness.apache import needs as named
 from tests.harness.deadline import PATIENCE, until
 from tests.harness.pages import BLOCK, DOCS
 from tests.harness.server import free_port
@@ -80,6 +82,15 @@ def test_nginx_takes_its_file_with_tls_and_static_files(tmp_path: Path) -> None:
     around = f"daemon off; pid {tmp_path}/pid; error_log stderr; events {{}} http {{ include {tmp_path}/shop.conf; }}"
     (tmp_path / "nginx.conf").write_text(around)
     takes(["nginx", "-t", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")])
+
+
+def test_apache_takes_its_file_with_tls_and_static_files(tmp_path: Path) -> None:
+    certificate(tmp_path)
+    printed = file_of("apache.md", "shop.conf")
+    tls = next(text for text in blocks("apache.md") if text.startswith("<VirtualHost *:443>"))
+    assert printed.count("<VirtualHost *:80>\n") == 1
+    site = printed.replace("<VirtualHost *:80>\n", tls.replace("/etc/ssl", str(tmp_path)))
+    takes(apache_around(site, tmp_path, *named(site), "ssl", check=True))
 
 
 def test_haproxy_takes_its_file_with_tls(tmp_path: Path) -> None:

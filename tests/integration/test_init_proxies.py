@@ -1,4 +1,4 @@
-"""`tricorn init nginx` and `haproxy`: the proxies themselves, with the files as they are printed, before a server."""
+"""`tricorn init nginx`, `apache` and `haproxy`: the proxies with the files as they are printed, before a server."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tricorn_tools.init.haproxy import EVERY
 from websockets.sync.client import connect
 
 from tests.harness import REFERENCE, Load, Site, Wire, until
+from tests.harness.apache import apache_around, needs, open_to_apache
 from tests.harness.balancers import Running, nginx_around, program
 from tests.harness.deadline import PATIENCE
 from tests.harness.scrape import scrape, value
@@ -21,9 +22,10 @@ from tests.harness.server import free_port, run
 
 pytestmark = pytest.mark.skipif(REFERENCE, reason="gunicorn prints no files")
 
-PROXIES = ("nginx", "haproxy")
+PROXIES = ("nginx", "apache", "haproxy")
 
 APP = """\
+import asyncio
 import json
 
 async def application(scope, receive, send):
@@ -34,9 +36,19 @@ async def application(scope, receive, send):
             await send({"type": "websocket.send", "text": event["text"][::-1]})
         return
     fields = {name.decode(): value.decode() for name, value in scope["headers"]}
-    told = {"client": scope["client"][0], "scheme": scope["scheme"], "fields": fields}
-    while (await receive()).get("more_body"):
-        pass
+    told = {"client": scope["client"][0], "scheme": scope["scheme"], "fields": fields, "length": 0}
+    told["target"] = scope["raw_path"].decode() + "?" + scope["query_string"].decode()
+    more = True
+    while more:
+        event = await receive()
+        told["length"] += len(event.get("body", b""))
+        more = event.get("more_body")
+    if scope["path"] == "/stream":
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"first", "more_body": True})
+        await asyncio.sleep(float(scope["query_string"]))
+        await send({"type": "http.response.body", "body": b"last"})
+        return
     body = json.dumps(told).encode()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
     await send({"type": "http.response.body", "body": body})
@@ -56,7 +68,7 @@ def printed(kind: str, directory: Path, *words: str) -> Path:
     done = run("init", kind, "-o", str(directory), "--force", *words, cwd=directory)
     assert done.returncode == 0, done.stderr
     written = Path(done.stdout.strip())
-    if kind == "haproxy":
+    if kind != "nginx":
         return written
     main = directory / "nginx.main"
     main.write_text(nginx_around(f"    include {directory}/*.conf;", directory))
@@ -66,16 +78,14 @@ def printed(kind: str, directory: Path, *words: str) -> Path:
 def command(kind: str, path: Path, *, check: bool = False) -> list[str]:
     if kind == "nginx":
         return [program(kind), "-p", str(path.parent), "-c", str(path), "-e", "stderr", *(["-t"] if check else [])]
+    if kind == "apache":
+        site = path.read_text()
+        return apache_around(site, path.parent, *needs(site), check=check)
     return [program(kind), *(["-c"] if check else ["-db"]), "-f", str(path)]
 
 
-class Proxy(Running):
-    """A proxy before a server, started with the file as it was printed."""
-
-    def __init__(self, kind: str, server: Site, directory: Path) -> None:
-        port = free_port()
-        words = ("--public", f"127.0.0.1:{port}", "-c", str(server.conf), "-b", server.bind)
-        super().__init__(command(kind, printed(kind, directory, *words)), port)
+class Answering(Running):
+    """A proxy that passes requests on once it is ready."""
 
     def answers(self) -> bool:
         try:
@@ -83,6 +93,15 @@ class Proxy(Running):
                 return wire.get("/").status == 200
         except (OSError, AssertionError):
             return False
+
+
+class Proxy(Answering):
+    """A proxy before a server, started with the file as it was printed."""
+
+    def __init__(self, kind: str, server: Site, directory: Path) -> None:
+        port = free_port()
+        words = ("--public", f"127.0.0.1:{port}", "-c", str(server.conf), "-b", server.bind)
+        super().__init__(command(kind, printed(kind, directory, *words)), port)
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +112,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, int
         f"{CONFIG}admin_bind = '127.0.0.1:{port}'\n", app="shop:application", workers=2, files={"shop.py": APP},
         transport="unix",
     ) as server:  # fmt: skip
+        open_to_apache(server.directory)
         yield server, port
 
 
@@ -106,11 +126,17 @@ def proxy(
 
 def test_the_proxys_word_counts_and_the_clients_does_not(proxy: Proxy) -> None:
     with proxy.connect() as wire:
-        lies = (("X-Forwarded-Proto", "https"), ("X-Forwarded-Ssl", "on"), ("Forwarded", "for=6.6.6.6"))
+        lies = (
+            ("X-Forwarded-Proto", "https"),
+            ("X-Forwarded-Host", "evil"),
+            ("X-Forwarded-Ssl", "on"),
+            ("Forwarded", "for=6.6.6.6"),
+        )
         told = json.loads(wire.get("/", ("X-Forwarded-For", "6.6.6.6"), *lies).body)
     assert told["client"] == "127.0.0.1"
     assert told["scheme"] == "http"
     assert not {"x-forwarded-ssl", "forwarded"} & told["fields"].keys()
+    assert told["fields"]["x-forwarded-host"] == told["fields"]["host"]
     assert told["fields"]["x-request-start"].startswith("t=")
 
 
@@ -118,6 +144,25 @@ def test_a_websocket_passes(proxy: Proxy) -> None:
     with connect(f"ws://127.0.0.1:{proxy.port}/", open_timeout=PATIENCE, proxy=None) as socket:
         socket.send("abc")
         assert socket.recv(PATIENCE) == "cba"
+
+
+def test_a_target_and_a_body_pass_as_they_are(proxy: Proxy) -> None:
+    with proxy.connect() as wire:
+        target = "/a%2Fb%20c/~d?e=f%26g&h"
+        assert json.loads(wire.get(target).body)["target"] == target
+        for size in (1, 3_000_000):
+            assert json.loads(wire.ask("POST", "/", (), b"x" * size).body)["length"] == size
+        chunked = wire.ask("POST", "/", (("Transfer-Encoding", "chunked"),), b"3\r\nabc\r\n0\r\n\r\n")
+        assert json.loads(chunked.body)["length"] == 3
+
+
+def test_a_stream_passes_as_it_is_made(proxy: Proxy) -> None:
+    with proxy.connect() as wire:
+        wire.send(b"GET /stream?2 HTTP/1.1\r\nHost: a\r\n\r\n")
+        while b"first" not in wire.unread:
+            wire.unread += wire.sock.recv(65536)
+        assert b"last" not in wire.unread
+        assert wire.reply().body == b"firstlast"
 
 
 def test_connections_to_the_server_are_kept(proxy: Proxy, served: tuple[Site, int]) -> None:
@@ -152,6 +197,8 @@ def test_the_proxys_own_check_has_nothing_to_complain_of(kind: str, tmp_path: Pa
     ):
         for old in tmp_path.glob("*.c*"):
             old.unlink()
+        if kind == "apache":
+            words = tuple(word.replace("#", "") for word in words)  # which its URLs cannot have
         port = str(free_port())
         done = subprocess.run(
             command(kind, printed(kind, tmp_path, "--public", port, *words), check=True),
@@ -175,3 +222,15 @@ def test_haproxy_takes_out_a_server_that_denies_to_be_ready(tmp_path: Path) -> N
         until(lambda: wire.get("/").status == 503, "HAProxy has no server")
         with Wire(server.address) as direct:
             assert direct.get("/").status == 200, "it still serves"
+
+
+def test_apache_leaves_out_a_host_that_refuses_connections(tmp_path: Path) -> None:
+    """Whatever the method: nothing was sent to that one."""
+    port = free_port()
+    with Site(CONFIG, app="shop:application", workers=2, files={"shop.py": APP}) as server:
+        words = ("--public", f"127.0.0.1:{port}", "-c", str(server.conf), "-b", f"0.0.0.0:{server.port}")
+        path = printed("apache", tmp_path, *words, "--hosts", "127.0.0.2,127.0.0.1")  # it listens on the second only
+        with Answering(command("apache", path), port) as proxy, proxy.connect() as wire:
+            for _ in range(20):
+                assert wire.ask("POST", "/", (), b"abc").status == 200
+        assert "127.0.0.2" in proxy.log.text

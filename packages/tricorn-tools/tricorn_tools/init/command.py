@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from tricorn.errors import ConfigError, ExitCode, TricornError
 from tricorn.record import Record
 from tricorn.spelling import hint
-from tricorn_tools.init import additions, compose, docker, envoy, front_end, haproxy, kubernetes, nginx, systemd
+from tricorn_tools.init import additions, apache, compose, docker, envoy, front_end, haproxy, kubernetes, nginx, systemd
 from tricorn_tools.init.request import Request, read
 from tricorn_tools.init.service import Rendered, Service
 
@@ -206,7 +206,7 @@ def _front_end_options(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(domain="_")
 
 
-def _nginx_options(parser: argparse.ArgumentParser) -> None:
+def _site_options(parser: argparse.ArgumentParser) -> None:
     _front_end_options(parser)
     parser.add_argument("--domain", metavar="NAME", default="_", help="host name of the site (default: any)")
 
@@ -227,7 +227,13 @@ KINDS: dict[str, Kind] = {
     additions.COMPOSE: Kind("a compose.yaml for the image of the Dockerfile.", _no_options, _compose),
     additions.KUBERNETES: Kind("a Deployment, a Service and a PodDisruptionBudget.", _kubernetes_options, _kubernetes),
     "nginx": Kind(
-        "a site for nginx, in front of the server.", _nginx_options, _front_end(nginx.render), needs_application=False
+        "a site for nginx, in front of the server.", _site_options, _front_end(nginx.render), needs_application=False
+    ),
+    "apache": Kind(
+        "a site for Apache httpd 2.4, in front of the server.",
+        _site_options,
+        _front_end(apache.render),
+        needs_application=False,
     ),
     "haproxy": Kind(
         "a haproxy.cfg, in front of the server.",

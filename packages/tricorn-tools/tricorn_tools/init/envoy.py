@@ -6,7 +6,6 @@ import ipaddress
 import json
 
 from tricorn.config.addresses import TcpAddress, UnixAddress
-from tricorn.errors import ConfigError
 from tricorn_tools.init import front_end
 from tricorn_tools.init.front_end import Choices
 from tricorn_tools.init.service import File, Rendered, Service, is_loopback
@@ -23,7 +22,7 @@ def render(service: Service, choices: Choices) -> Rendered:
         service,
         filters={"socket": _socket},
         front_end=front_end,
-        listen=_public(choices.listen),
+        listen=front_end.public(choices),
         upstreams=upstreams,
         has_names=any(isinstance(each, TcpAddress) and not _is_address(each.host) for each in upstreams),
         every=EVERY,
@@ -42,15 +41,6 @@ def _checked_at(service: Service, choices: Choices) -> str:
         return f", health_check_config: {{port_value: {port}}}"
     admin = front_end.local(service.admin[0])
     return f", health_check_config: {{address: {_socket(admin)}}}"
-
-
-def _public(listen: str) -> TcpAddress:
-    if listen.isdigit():
-        return TcpAddress("0.0.0.0", int(listen))
-    host, _, port = listen.rpartition(":")
-    if not port.isdigit():
-        raise ConfigError(f"Invalid value for --public: {listen}: expected PORT or HOST:PORT.")
-    return TcpAddress(host.strip("[]") or "0.0.0.0", int(port))
 
 
 def _socket(address: TcpAddress | UnixAddress) -> str:

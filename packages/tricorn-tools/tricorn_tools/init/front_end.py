@@ -79,6 +79,23 @@ def upstreams(service: Service, choices: Choices) -> list[TcpAddress | UnixAddre
     return [TcpAddress(host, reachable[0].port) for host in choices.hosts]
 
 
+def protocol(service: Service) -> str:
+    """What a proxy speaks with the server: the setting, or what the first address speaks if none speaks HTTP."""
+    if service.config.spoken or service.in_the_clear:
+        return service.config.spoken
+    return next((door.protocol for door in service.config.doors if door.protocol), "")
+
+
+def public(choices: Choices) -> TcpAddress:
+    """Returns the address of `--public`; a port alone is one of every address. Raises ConfigError."""
+    if choices.listen.isdigit():
+        return TcpAddress("0.0.0.0", int(choices.listen))
+    host, _, port = choices.listen.rpartition(":")
+    if not port.isdigit():
+        raise ConfigError(f"Invalid value for --public: {choices.listen}: expected PORT or HOST:PORT.")
+    return TcpAddress(host.strip("[]") or "0.0.0.0", int(port))
+
+
 def checked(text: str) -> str:
     """A word for a file of the proxy, which no quoting lets have a line end. Raises ConfigError."""
     if not text.isprintable():
@@ -124,6 +141,30 @@ def trust(service: Service) -> str:
 
 def notes(service: Service, proxy: str, choices: Choices) -> Iterator[str]:
     """Settings of the server that do not suit a proxy."""
+    return _notes_on_vars(service, proxy, choices) if choices.protocol else _notes_on_http(service, proxy, choices)
+
+
+def _notes_on_vars(service: Service, proxy: str, choices: Choices) -> Iterator[str]:
+    address = upstream(service, choices.protocol)
+    if choices.hosts:
+        yield f"The address from which {proxy} connects must be in {service.says('uwsgi_allow_ips')}."
+    elif isinstance(address, TcpAddress):
+        if not believes(service.config.uwsgi_allow_ips, address.host):
+            yield f"{proxy} may not ask: {service.says('uwsgi_allow_ips')}. Add the address from which it connects."
+    else:
+        yield from _notes_on_socket(service, proxy)
+    yield f"WebSockets do not pass by this protocol. {proxy} passes them on at an address with HTTP."
+
+
+def _notes_on_socket(service: Service, proxy: str) -> Iterator[str]:
+    if service.config.umask & OTHERS_WRITE and not service.is_set("group"):
+        yield (
+            f"{proxy} must be able to write to the socket, or answers 502 or 503: with {service.says('umask')} only "
+            f"its owner and its group can. Set group to that of {proxy} (www-data on Debian), or run both as one user."
+        )
+
+
+def _notes_on_http(service: Service, proxy: str, choices: Choices) -> Iterator[str]:
     config, address = service.config, upstream(service)
     if choices.hosts:
         yield (
@@ -141,11 +182,8 @@ def notes(service: Service, proxy: str, choices: Choices) -> Iterator[str]:
                 f"If {proxy} is on another machine, its address must be in {service.says('forwarded_allow_ips')}, and "
                 "the server's in this file."
             )
-    elif config.umask & OTHERS_WRITE and not service.is_set("group"):
-        yield (
-            f"{proxy} must be able to write to the socket, or answers 502: with {service.says('umask')} only its owner "
-            f"and its group can. Set group to that of {proxy} (www-data on Debian), or run both as one user."
-        )
+    else:
+        yield from _notes_on_socket(service, proxy)
     if config.keepalive < SHORT_KEEPALIVE:
         yield (
             f"Connections between {proxy} and the server are short-lived: {service.says('keepalive')}. Behind a proxy, "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from tricorn.config.addresses import TcpAddress, UnixAddress
@@ -25,7 +24,7 @@ LEAST_BUFFER = 8 << 10
 
 
 def render(service: Service, choices: Choices) -> Rendered:
-    choices = replace(choices, protocol=_protocol(service))
+    choices = replace(choices, protocol=front_end.protocol(service))
     values: dict[str, Any] = {
         "filters": {"address": _address, "word": _word},
         "front_end": front_end,
@@ -42,13 +41,6 @@ def render(service: Service, choices: Choices) -> Rendered:
         connection = f"${service.name.replace('-', '_')}_connection"
         text = fill("nginx.conf", service, connection=connection, **values)
     return Rendered((File(f"{service.name}.conf", text),), tuple(_notes(service, choices)))
-
-
-def _protocol(service: Service) -> str:
-    """What nginx speaks with the server: the setting, or what the first address speaks if none speaks HTTP."""
-    if service.config.spoken or service.in_the_clear:
-        return service.config.spoken
-    return next((door.protocol for door in service.config.doors if door.protocol), "")
 
 
 def _address(found: TcpAddress | UnixAddress) -> str:
@@ -75,7 +67,7 @@ def _head_buffer(service: Service) -> int:
 
 
 def _notes(service: Service, choices: Choices) -> list[str]:
-    found = list(_notes_on_vars(service, choices) if choices.protocol else front_end.notes(service, "nginx", choices))
+    found = list(front_end.notes(service, "nginx", choices))
     if service.config.admin_bind:
         ready = service.config.ready_path
         found.append(
@@ -83,18 +75,3 @@ def _notes(service: Service, choices: Choices) -> list[str]:
             "what stands in front of nginx."
         )
     return found
-
-
-def _notes_on_vars(service: Service, choices: Choices) -> Iterator[str]:
-    address = front_end.upstream(service, choices.protocol)
-    if choices.hosts:
-        yield f"The address from which nginx connects must be in {service.says('uwsgi_allow_ips')}."
-    elif isinstance(address, TcpAddress):
-        if not front_end.believes(service.config.uwsgi_allow_ips, address.host):
-            yield f"nginx may not ask: {service.says('uwsgi_allow_ips')}. Add the address from which it connects."
-    elif service.config.umask & front_end.OTHERS_WRITE and not service.is_set("group"):
-        yield (
-            f"nginx must be able to write to the socket, or answers 502: with {service.says('umask')} only its owner "
-            "and its group can. Set group to that of nginx (www-data on Debian), or run both as one user."
-        )
-    yield "WebSockets do not pass by this protocol; a location with proxy_pass, at an address with http, has them."

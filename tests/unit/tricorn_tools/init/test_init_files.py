@@ -100,6 +100,34 @@ FOLLOWS: dict[str, list[tuple[tuple[str, ...], str]]] = {
         (("-b", "uwsgi://0.0.0.0:80", "--hosts", "app-1,app-2"), "server app-2:80 fail_timeout=2s;\n"),
         (("--public", "8080", "--domain", "shop.example"), "listen [::]:8080;\n    server_name shop.example;\n"),
     ],
+    "apache": [
+        (("-b", "127.0.0.1:9000"), '    ProxyPass "/" "http://127.0.0.1:9000/" retry=0 '),
+        (("-b", "[::1]:9000"), '    ProxyPass "/" "http://[::1]:9000/" retry=0 '),
+        (("-b", "unix:/run/shop/s"), '    ProxyPass "/" "unix:/run/shop/s|http://shop/" retry=0 '),
+        (("-b", "unix:s", "--chdir", "/tmp"), '"unix:/tmp/s|http://shop/"'),
+        (("--keep-alive", "75"), " ttl=74 "),
+        (("--keep-alive", "1"), " disablereuse=on "),
+        (("--request-timeout", "100", "--queue-timeout", "3"), " timeout=108 flushpackets=on upgrade=websocket"),
+        (("--limit-request-body", "1M"), "    LimitRequestBody 1048576\n"),
+        (("--limit-request-line", "8191", "--limit-request-fields", "101"), " 8191\n    LimitRequestFields 101\n"),
+        (("--header-timeout", "7", "--body-timeout", "9"), "RequestReadTimeout header=7 body=9,MinRate=240\n"),
+        (("--body-min-rate", "0"), "RequestReadTimeout header=20 body=20\n"),
+        (("--public", "8080"), "\nListen *:8080\n<VirtualHost *:8080>\n"),
+        (("--domain", "shop.example a.example"), "    ServerName shop.example\n    ServerAlias a.example\n"),
+        (("--public", "127.0.0.1:443"), "\n\n<VirtualHost 127.0.0.1:443>\n"),
+        ((), ": a2dissite 000-default.\n"),
+        ((), "#   a2enmod proxy_http headers\n"),
+        ((*ANYWHERE, "--hosts", "app-1,app-2"), "a2enmod proxy_http headers proxy_balancer lbmethod_bybusyness\n"),
+        ((*ANYWHERE, "--hosts", "app-1,app-2"), 'BalancerMember "http://app-2:80" retry=2 connectiontimeout=2 ttl=1 '),
+        ((*ANYWHERE, "--hosts", "app-1,app-2"), 'ProxyPass "/" "balancer://shop/" nocanon\n'),
+        ((*ANYWHERE, "--hosts", "app-1"), 'ProxyPass "/" "http://app-1:80/" retry=0 '),
+        (("--protocol", "uwsgi", "-b", ":3031"), ' "uwsgi://127.0.0.1:3031/" retry=0 timeout=95 flushpackets=on\n'),
+        (("-b", "scgi+unix:/run/shop/s"), 'ProxyPass "/" "unix:/run/shop/s|scgi://shop/" retry=0 timeout=95 '),
+        (("-b", "fastcgi://:9000", "--keep-alive", "75"), '"fcgi://127.0.0.1:9000/" retry=0 ttl=74 enablereuse=on '),
+        (("-b", "fastcgi://:9000", "--keep-alive", "0"), '"fcgi://127.0.0.1:9000/" retry=0 disablereuse=on '),
+        (("-b", "uwsgi://:3031", "-b", "http://:8000"), "a2enmod proxy_http headers\n"),
+        (("-b", "uwsgi://0.0.0.0:80", "--hosts", "app-1,app-2"), 'BalancerMember "uwsgi://app-2:80" retry=2 '),
+    ],
     "haproxy": [
         (("--header-timeout", "7"), "timeout http-request 7s\n"),
         (("--admin-bind", "127.0.0.1:8001", "--ready-path", "/r"), "meth GET uri /r ver HTTP/1.1"),
@@ -137,11 +165,11 @@ def test_each_value_follows_from_its_setting(capsys: pytest.CaptureFixture[str])
     assert not missing, "\n".join(missing)
 
 
-@pytest.mark.parametrize("kind", ["nginx", "haproxy", "envoy"])
+@pytest.mark.parametrize("kind", ["nginx", "apache", "haproxy", "envoy"])
 def test_a_socket_that_the_proxy_cannot_write_to_is_noted(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     def noted(*words: str) -> bool:
         assert main(["init", kind, "shop:app", "-b", "unix:/run/shop/s", *words]) == 0
-        return "must be able to write to the socket, or answers 502" in capsys.readouterr().err
+        return "must be able to write to the socket, or answers 502 or 503" in capsys.readouterr().err
 
     assert noted("-m", "007")
     assert noted("-m", "077")
@@ -258,11 +286,21 @@ def test_a_dockerfile_is_what_its_parser_reads(nothing_configured: Path, capsys:
         assert ".git\n" in ignore
 
 
-@pytest.mark.parametrize("kind", ["nginx", "haproxy"])
+def test_apache_takes_no_path_that_its_urls_cannot_have(capsys: pytest.CaptureFixture[str]) -> None:
+    for character in "|?#":
+        assert main(["init", "apache", "shop:app", "-b", f"unix:/run/a{character}b"]) == 1
+        assert f"a unix socket with {character} in its path: bind = unix:/run/a" in capsys.readouterr().err
+    assert main(["init", "apache", "shop:app", "--domain", "${x}"]) == 1
+    assert "Apache would replace ${…} in its configuration: '${x}'" in capsys.readouterr().err
+    assert main(["init", "apache", "shop:app", "--public", "/run/s"]) == 1
+    assert "Invalid value for --public: /run/s: expected PORT or HOST:PORT." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["nginx", "apache", "haproxy"])
 def test_a_line_end_in_a_value_is_refused_or_stays_in_its_comment(
     kind: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    for words in (("-b", "unix:/run/a\nb"), ("--public", "80;\n    evil")):
+    for words in (("-b", "unix:/run/a\nb"), ("--public", "a\n    evil:80")):
         assert main(["init", kind, *words]) == 1
         assert "Control characters" in capsys.readouterr().err
     text = text_of(capsys, kind, "--forwarded-allow-ips", "10.0.0.1,\n10.0.0.2")
@@ -275,6 +313,12 @@ def test_a_line_end_in_a_value_is_refused_or_stays_in_its_comment(
         ("nginx", ("--domain", "a.example b;} c.example"), 'server_name a.example "b;}" c.example;'),
         ("nginx", ("-b", 'unix:/run/my "shop";'), r'server "unix:/run/my \"shop\";" max_fails=0;'),
         ("nginx", ("--public", "80;}"), 'listen "80;}";'),
+        ("apache", ("--domain", 'a"b c'), r'ServerName "a\"b"'),
+        (
+            "apache",
+            ("-b", 'unix:/run/my "shop" \\'),
+            r'ProxyPass "/" "unix:/run/my \"shop\" \\|http://tricorn/" retry=0',
+        ),
         ("haproxy", ("-b", "unix:/run/my 'shop' #1"), r"server tricorn-1 unix@/run/my\ \'shop\'\ \#1 check"),
         ("haproxy", ("--public", "/run/my shop"), r"bind /run/my\ shop"),
     ],
