@@ -69,6 +69,7 @@ def _worker(worker: Worker, change: Change) -> dict[str, Any]:
         "queued": page.figures.get("queued") if page else None,
         "oldest_wait": page.oldest_wait if page else None,
         "connections": page.figures.get("connections") if page else None,
+        "sessions": worker.sessions,
         "rss": memory.rss if memory else None,
         "pss": memory.pss if memory else None,
         **_change(change),

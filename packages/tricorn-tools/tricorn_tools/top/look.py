@@ -88,6 +88,8 @@ class Worker(Record):
     entry: Entry
     page: Page | None
     memory: Memory | None
+    sessions: int | None = None
+    """Sessions that the server knows to be in its memory (`affinity`); None: they are not counted."""
 
 
 class Server(Record):

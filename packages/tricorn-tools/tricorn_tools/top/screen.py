@@ -162,13 +162,13 @@ def _routes(scene: Scene, rows: Rows, width: int) -> list[Line]:
 
 
 def _head(scene: Scene, width: int) -> Line:
-    columns, note_room = fitting(table.columns(scene.changes), width)
+    columns, note_room = fitting(table.columns(scene.look, scene.changes), width)
     head = "".join(_aligned(column.title, column) + " " * _GAP for column in columns)
     return (Span(f"{head}{'NOTE' if note_room else ''}".ljust(width), "head"),)
 
 
 def _rows(workers: Sequence[Worker], scene: Scene, width: int) -> list[Line]:
-    columns, note_room = fitting(table.columns(scene.changes), width)
+    columns, note_room = fitting(table.columns(scene.look, scene.changes), width)
     lines: list[Line] = []
     for worker in workers:
         line = list(_row(worker, scene.changes.workers[worker.entry.number], columns))

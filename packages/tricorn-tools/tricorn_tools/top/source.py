@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from tricorn.control.client import Pages, Refused, TooLate
 from tricorn.metrics.scoreboard import LedgerReader, PageReader, pages_in_use
+from tricorn.record import replace
 from tricorn_tools.top.look import Counted, Entry, Look, Memory, Page, Request, Route, Server, Worker, harmless
 from tricorn_tools.top.memory import Memories
 
@@ -91,6 +92,8 @@ class Source:
             entry = _entry(row, status, self._region)
             page = self._page(entry, row, broken)
             workers.append(Worker(entry, page, memories.get(entry.pid) or _resident(page)))
+        if not silent and any(map(_has_had_sessions, workers)):
+            workers = self._with_sessions(workers)
         totals = self._region.totals() if self._region else _sum_of(workers)
         if self._why_no_pages:
             missing = (UNSEALED + self._why_no_pages, *missing)
@@ -111,6 +114,15 @@ class Source:
         if not answer["counted"]:
             return None, ("Route metrics are disabled (route_metrics = 0)",)
         return tuple(map(_route, answer["routes"])), ()
+
+    def _with_sessions(self, workers: list[Worker]) -> list[Worker]:
+        """The same with the number of sessions of each, if the arbiter tells it."""
+        try:
+            rows = self._control.ask("sessions")["workers"]
+        except (Refused, TooLate):
+            return workers
+        counts = {row["pid"]: row["sessions"] for row in rows}
+        return [replace(worker, sessions=counts.get(worker.entry.pid)) for worker in workers]
 
     def _ask(self) -> tuple[str, ...]:
         """A sentence if the arbiter is silent; the pages of the workers it had are read all the same."""
@@ -211,6 +223,11 @@ def _entry(row: dict[str, Any], status: dict[str, Any], region: Region | None) -
         age=float(row["age"]),
         note="; ".join(notes),
     )
+
+
+def _has_had_sessions(worker: Worker) -> bool:
+    """Whether it is worth it to ask for sessions, of which the arbiter reads a table of one MiB."""
+    return bool(worker.page and worker.page.counted.figures.get("sessions_learned"))
 
 
 def _resident(page: Page | None) -> Memory | None:

@@ -91,6 +91,9 @@ def _rate(_: Worker, change: Change) -> str:
 
 
 BLOCK = Column("BLOCK", 5, _blocked_cell)
+SESSIONS = Column(
+    "SESS", 5, _plain(lambda worker, _: figures.NOTHING if worker.sessions is None else figures.count(worker.sessions))
+)
 
 COLUMNS = (
     Column("#", 3, _plain(lambda worker, _: str(worker.entry.slot or figures.NOTHING))),
@@ -108,6 +111,7 @@ COLUMNS = (
     Column("RSS", 5, _plain(lambda worker, _: figures.size(worker.memory.rss if worker.memory else None))),
     Column("PSS", 5, _plain(lambda worker, _: figures.size(worker.memory.pss if worker.memory else None))),
     Column("CONN", 5, _plain(lambda worker, _: _count_of(worker, "connections"))),
+    SESSIONS,
     Column("AGE", 4, _plain(lambda worker, _: figures.span(worker.entry.age))),
 )
 """Columns from left to right; the rightmost are left out first. A note takes the remaining room."""
@@ -120,10 +124,12 @@ def _count_of(worker: Worker, name: str) -> str:
     return figures.count(_figure(worker, name)) if worker.page else figures.NOTHING
 
 
-def columns(changes: Changes) -> tuple[Column, ...]:
+def columns(look: Look, changes: Changes) -> tuple[Column, ...]:
     """All but those of which nothing is known."""
     knows_blocked = any(change.blocked is not None for change in changes.workers.values())
-    return tuple(column for column in COLUMNS if column is not BLOCK or knows_blocked)
+    has_sessions = any(worker.sessions for worker in look.workers)
+    unknown = {BLOCK.title: not knows_blocked, SESSIONS.title: not has_sessions}
+    return tuple(column for column in COLUMNS if not unknown.get(column.title, False))
 
 
 SORTS: dict[str, Callable[[Worker, Change], float]] = {

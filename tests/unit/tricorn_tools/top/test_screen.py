@@ -78,7 +78,7 @@ def test_no_line_is_wider_than_the_screen_and_there_are_as_many_as_it_has() -> N
 
 
 def test_columns_are_left_out_from_the_right() -> None:
-    known = table.columns(scene().changes)
+    known = table.columns(scene().look, scene().changes)
     kept = [[column.title for column in screen.fitting(known, width)[0]] for width in (40, 80, 100, 200)]
     titles = [column.title for column in known]
     assert all(titles[: len(shown)] == shown for shown in kept)
@@ -97,6 +97,19 @@ def test_how_long_loops_were_blocked_has_a_column_where_it_is_known() -> None:
     assert "BLOCK" in shown
     assert "blocked 97 %" in shown
     assert "BLOCK" not in text(scene(), 200, 14)
+
+
+def test_sessions_have_a_column_where_there_are_any() -> None:
+    def made(*counts: int | None) -> Scene:
+        workers = [Worker(entry(number), page(), None, count) for number, count in enumerate(counts, 1)]
+        shown = look(1.0, *workers, totals=counted())
+        return Scene(shown, change.between(shown, shown), View())
+
+    head, first, second = text(made(12_345, None), 120, 12).splitlines()[2:5]
+    column = slice(head.index(" SESS"), head.index(" SESS") + 5)
+    assert (first[column].strip(), second[column].strip()) == ("12k", "-")
+    for counts in ((0, 0), (None, None)):
+        assert "SESS" not in text(made(*counts), 200, 12)
 
 
 def test_what_is_chosen_is_one_whole_line() -> None:

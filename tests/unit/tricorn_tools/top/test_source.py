@@ -22,6 +22,8 @@ from tricorn_tools.top.screen import Scene
 from tests.harness.page import PAGES, begin, put
 
 SIZE, COUNT = 8192, 4
+SESSIONS_LEARNED = 469
+"""Its word of a page."""
 STATUS = {
     "name": "shop",
     "version": "0.2.0",
@@ -49,6 +51,7 @@ class Made:
         self.rows, self.sealed, self.asked = list(rows), sealed, list[str]()
         self.is_silent = False
         self.routes: dict[str, Any] | Refused = {"counted": True, "routes": []}
+        self.sessions: list[dict[str, Any]] | Refused = []
         self._mappings = []
         for name, size in (("region", SIZE * COUNT), ("group", _core.GROUP_BYTES), ("ledger", _core.LEDGER_BYTES)):
             descriptor = os.memfd_create(name)
@@ -74,6 +77,10 @@ class Made:
             if isinstance(self.routes, Refused):
                 raise self.routes
             return self.routes
+        if word == "sessions":
+            if isinstance(self.sessions, Refused):
+                raise self.sessions
+            return {"followed": True, "workers": self.sessions}
         pages = {"threads", "oldest_wait", "figures", "statuses"} if arguments["brief"] else set()
         return {"workers": [{name: each[name] for name in each.keys() - pages} for each in self.rows]}
 
@@ -179,6 +186,22 @@ def test_pages_that_are_not_handed_out_leave_what_the_arbiter_says(tmp_path: Pat
     assert second.workers[0].page.figures["in_flight"] == 3
     assert second.workers[1].page is None
     assert first.totals is not None
+
+
+def test_sessions_are_asked_for_where_a_worker_has_had_some(tmp_path: Path) -> None:
+    made = Made(row(1), row(2))
+    for page in (0, 1):
+        begin(made.words(page))
+    looks = source_of(made, tmp_path)
+    made.sessions = [{"slot": 1, "pid": 101, "sessions": 7}]
+    assert [worker.sessions for worker in looks.look().workers] == [None, None]
+    assert "sessions" not in made.asked
+    made.words(1)[SESSIONS_LEARNED] = 1
+    assert [worker.sessions for worker in looks.look().workers] == [7, None]
+    made.sessions = Refused("unknown", "Unknown command 'sessions'")
+    assert [worker.sessions for worker in looks.look().workers] == [None, None], "an older server"
+    made.is_silent = True
+    assert looks.look().missing[0] == source.SILENT
 
 
 def test_rubbish_in_pages_stops_nothing(tmp_path: Path) -> None:
