@@ -635,14 +635,15 @@ fn a_hub_whose_epoll_is_not_found_is_woken_by_the_poller() {
 #[test]
 fn a_connection_for_which_a_hub_was_woken_that_is_held_up_goes_to_a_sibling() {
     let (workers, hub) = pair();
-    hub.turns_when_quiet();
-    // A worker that was busy for long comes back to the end of the row.
-    workers.block(1);
-    workers.servers[1].until_at_least(Word::Rescues, 1);
-    workers.unblock(1);
-    workers.servers[1].until(Word::Free, 1);
     let mut passed_on = 0;
     until("it was quicker than its monitor", || {
+        hub.turns_when_quiet();
+        // A worker that was busy for long comes back to the end of the row, as the hub does whose monitor was quicker.
+        let rescues = workers.get(1, Word::Rescues);
+        workers.block(1);
+        workers.servers[1].until_at_least(Word::Rescues, rescues + 1);
+        workers.unblock(1);
+        workers.servers[1].until(Word::Free, 1);
         hub.turns_when_quiet();
         passed_on = workers.get(1, Word::TakenOver);
         let (mut client, is_held) = hub.is_held_up_by(|| workers.connect_to_all(), "/w");
