@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -179,6 +180,19 @@ def test_a_client_that_names_its_session_itself_stays_with_the_worker_that_it_me
         wires = [wire for some in by_worker(server, stack, each=2).values() for wire in some]
         for room in "abc":
             assert len({wire.get(f"/?room={room}").json()["pid"] for wire in wires}) == 1
+
+
+@pytest.mark.parametrize("worker_class", ["gthread", "asgi"])
+def test_sessions_begin_where_the_fewest_are(worker_class: str) -> None:
+    """All of them come by one connection, as a front end has it."""
+    with site(worker_class, "affinity = 'query:room'\n", workers=4) as server, server.connect() as wire:
+        begun = [wire.get(f"/?room={room}").json()["pid"] for room in range(120)]
+        assert set(begun) == set(server.worker_pids())
+        # 30 each, but a worker that is waiting for a processor is not idle.
+        assert min(Counter(begun).values()) >= 15, Counter(begun)
+        for room in range(0, 120, 7):
+            with server.connect() as fresh:
+                assert {each.get(f"/?room={room}").json()["pid"] for each in (fresh, wire)} == {begun[room]}
 
 
 def test_the_metrics_count_sessions() -> None:

@@ -24,6 +24,8 @@ const PLACES: usize = OWNERS + MAILBOXES;
 /// Places of a bucket.
 const BUCKET: usize = 8;
 const BUCKETS: usize = 8192;
+/// Minutes for which a session is taken for alive that is not used.
+const RECENT: u16 = 10;
 const WORDS: usize = PLACES + 2 * BUCKET * BUCKETS;
 /// Length of the table in bytes.
 pub const SESSION_BYTES: usize = WORDS * 8;
@@ -101,19 +103,34 @@ impl Sessions {
 
     /// Mailbox, pid of its owner and the number of its sessions, of each that has an owner.
     pub fn counts(&self) -> Vec<(u16, u32, usize)> {
+        self.count(|_| true)
+    }
+
+    /// The same of sessions that were used lately. That one is over is told to nobody.
+    pub fn recent_counts(&self, minute: u16) -> Vec<(u16, u32, usize)> {
+        self.count(|entry| minute.wrapping_sub(entry.minute) < RECENT)
+    }
+
+    fn count(&self, counts_as_one: impl Fn(Entry) -> bool) -> Vec<(u16, u32, usize)> {
         let mut counts = vec![0; MAILBOXES];
         let places: &[Place] = self.words[PLACES..].as_chunks().0;
         for [_, entry] in places {
             let entry = Entry::of(entry.load(Relaxed));
             if self.is_valid(entry)
+                && counts_as_one(entry)
                 && let Some(count) = counts.get_mut(usize::from(entry.mailbox))
             {
                 *count += 1;
             }
         }
-        let owners = self.words[OWNERS..PLACES].iter().map(|word| word.load(Acquire) as u32);
-        let all = owners.zip(counts).enumerate().map(|(mailbox, (pid, count))| (mailbox as u16, pid, count));
-        all.filter(|(_, pid, _)| *pid != 0).collect()
+        self.owners().map(|(mailbox, pid)| (mailbox, pid, counts[usize::from(mailbox)])).collect()
+    }
+
+    /// Mailbox and pid of each worker that reads one.
+    pub fn owners(&self) -> impl Iterator<Item = (u16, u32)> + Clone + use<> {
+        let words = self.words;
+        let owners = (0..).zip(&words[OWNERS..PLACES]).map(|(mailbox, word)| (mailbox, word.load(Acquire) as u32));
+        owners.filter(|(_, pid)| *pid != 0)
     }
 }
 
@@ -191,6 +208,9 @@ mod tests {
         }
         sessions.learn(sessions.name(1, b"other"), 4, 444, 0);
         assert_eq!(sessions.counts(), [(3, 333, 100), (4, 444, 1)]);
+        assert_eq!(sessions.recent_counts(RECENT - 1), [(3, 333, 100), (4, 444, 1)]);
+        assert_eq!(sessions.find(sessions.name(1, b"other"), RECENT), Some(4));
+        assert_eq!(sessions.recent_counts(RECENT), [(3, 333, 0), (4, 444, 1)], "one is used again");
         sessions.own(3, 0);
         assert_eq!(sessions.counts(), [(4, 444, 1)]);
     }

@@ -3,6 +3,7 @@
 //! ```text
 //!   a response tells a name ──▶ learn ──▶ the table that all workers share (`scoreboard/sessions.rs`)
 //!   a request has a name ─────▶ whose ──┬─▶ nobody's: it is begun here, or goes to whoever is idle
+//!                                       ├─▶ a new one's: it is begun here, or goes to the worker with the fewest (`births.rs`)
 //!                                       ├─▶ ours: it waits for this worker, whoever is idle
 //!                                       └─▶ another worker's: into that one's mailbox (`reactor/affinity.rs`)
 //! ```
@@ -19,6 +20,8 @@ use tricorn_proto::peer::session::{self, Naming};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
     Nobodys,
+    /// That of a session that begins with it.
+    ANewOnes,
     Ours,
     /// That of the worker with this mailbox.
     Anothers(u16),
@@ -70,9 +73,21 @@ impl Affinity {
         self.mailboxes.get(usize::from(mailbox)).map(AsFd::as_fd)
     }
 
-    /// Whose session a request belongs to. One that its client names is the first worker's that asks.
-    /// `bytes`: what the head's spans point into; `address`: the client's.
+    /// Whose session a request belongs to. `bytes`: what the head's spans point into; `address`: the client's.
     pub fn whose(&self, head: &RequestHead, bytes: &[u8], address: impl Fn() -> Option<String>) -> Whose {
+        let Some((naming, name)) = self.named(head, bytes, address) else {
+            let begins = self.namings().iter().any(|naming| naming.begins(head, bytes));
+            return if begins { Whose::ANewOnes } else { Whose::Nobodys };
+        };
+        match self.sessions.find(name, minute()) {
+            Some(mailbox) => self.at(mailbox),
+            None if naming.is_the_clients() => Whose::ANewOnes,
+            None => Whose::Nobodys,
+        }
+    }
+
+    /// The same of a request that goes to no other worker to begin a session: one that its client names is the first worker's that asks.
+    pub fn whose_at_last(&self, head: &RequestHead, bytes: &[u8], address: impl Fn() -> Option<String>) -> Whose {
         let Some((naming, name)) = self.named(head, bytes, address) else { return Whose::Nobodys };
         match self.sessions.find(name, minute()) {
             Some(mailbox) => self.at(mailbox),
@@ -83,6 +98,20 @@ impl Affinity {
             }
             None => Whose::Nobodys,
         }
+    }
+
+    pub fn own_mailbox(&self) -> u16 {
+        self.own
+    }
+
+    /// Mailbox and pid of each worker, and the number of its sessions that are used.
+    pub fn recent_counts(&self) -> Vec<(u16, u32, usize)> {
+        self.sessions.recent_counts(minute())
+    }
+
+    /// Mailbox and pid of each worker that may have sessions.
+    pub fn owners(&self) -> impl Iterator<Item = (u16, u32)> + Clone {
+        self.sessions.owners()
     }
 
     fn at(&self, mailbox: u16) -> Whose {

@@ -18,6 +18,7 @@
 //! travels. `reactor/hand_over.rs` sends and takes one, `engine/one_queue.rs` says when.
 
 pub mod affinity;
+pub mod births;
 pub mod company;
 pub mod message;
 pub mod rules;

@@ -1,4 +1,4 @@
-//! Requests of sessions: those of other workers' go to their mailboxes, and what comes to ours is begun here.
+//! Requests of sessions: those of other workers' go to their mailboxes, and what comes to ours is begun here. So does what begins a session.
 use super::Reactor;
 use super::connections::{After, Rejection, Unbegun};
 use super::mailbox::Mailbox;
@@ -6,7 +6,7 @@ use crate::exchange::id::RequestId;
 use crate::one_queue::affinity::{Affinity, Whose};
 use crate::scoreboard::Word;
 use crate::sys::channel::Channel;
-use rustix::fd::AsFd;
+use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 use std::sync::Arc;
 use tricorn_proto::access_log::Outcome;
@@ -52,18 +52,20 @@ impl Reactor {
     }
 
     fn follow_session(&mut self, id: RequestId) -> Option<RequestId> {
-        let Whose::Anothers(mailbox) = self.connections.whose(id) else { return Some(id) };
         let Some(affinity) = self.connections.affinity().cloned() else { return Some(id) };
+        let mut whose = self.connections.whose(id, false);
+        if whose == Whose::ANewOnes {
+            if self.begins_elsewhere(id, &affinity) {
+                return None;
+            }
+            whose = self.connections.whose(id, true);
+        }
+        let Whose::Anothers(mailbox) = whose else { return Some(id) };
         let Some(to) = affinity.mailbox(mailbox).filter(|_| self.connections.may_move(id, HOPS.into())) else {
             return Some(id);
         };
-        match self.connections.post(id, to, self.accepting.listeners()) {
-            Ok(near) => {
-                self.connections.depart(id, near);
-                self.board.add(Word::SessionsFollowed, 1);
-                self.act_on_updates();
-                None
-            }
+        match self.send(id, to, Word::SessionsFollowed) {
+            Ok(()) => None,
             Err(Errno::AGAIN | Errno::NOBUFS) => {
                 self.connections.reject(id, &FULL, Word::QueueFull);
                 None
@@ -71,5 +73,27 @@ impl Reactor {
             // The worker is gone, or there is no descriptor: it is served here, as it would be without the table.
             Err(_) => Some(id),
         }
+    }
+
+    /// Sends the request to the worker in which a session should begin with it (`one_queue/births.rs`); false: it begins here.
+    fn begins_elsewhere(&mut self, id: RequestId, affinity: &Affinity) -> bool {
+        let Some(births) = self.mailbox.as_mut().map(|mailbox| &mut mailbox.births) else { return false };
+        // One that was sent here for that stays.
+        if !self.connections.may_move(id, 1) {
+            births.begins_here(affinity);
+            return false;
+        }
+        let place = births.place(affinity, self.connections.would_lend(id), self.dispatch.looked_at());
+        let Some(to) = place.and_then(|mailbox| affinity.mailbox(mailbox)) else { return false };
+        self.send(id, to, Word::HandedOver).is_ok()
+    }
+
+    /// Sends the request into the mailbox of another worker.
+    fn send(&mut self, id: RequestId, to: BorrowedFd<'_>, counted_as: Word) -> Result<(), Errno> {
+        let near = self.connections.post(id, to, self.accepting.listeners())?;
+        self.connections.depart(id, near);
+        self.board.add(counted_as, 1);
+        self.act_on_updates();
+        Ok(())
     }
 }

@@ -1,4 +1,5 @@
-//! What comes for this worker alone: requests of the sessions that it has.
+//! What comes for this worker alone: requests of the sessions that it has, or that begin here.
+use crate::one_queue::births::Births;
 use crate::sys::channel::Channel;
 
 pub(super) struct Mailbox {
@@ -7,11 +8,13 @@ pub(super) struct Mailbox {
     has_mail: bool,
     /// There is one, and there was no room for it.
     is_behind: bool,
+    /// Where sessions begin.
+    pub births: Births,
 }
 
 impl Mailbox {
     pub fn new(channel: Channel) -> Mailbox {
-        Mailbox { channel, has_mail: true, is_behind: false }
+        Mailbox { channel, has_mail: true, is_behind: false, births: Births::default() }
     }
 
     pub fn channel(&self) -> &Channel {

@@ -141,6 +141,9 @@ impl Reactor {
 
     /// There are other workers, with these pages.
     pub fn join_group(&mut self, pages: Pages) {
+        if let Some(mailbox) = &mut self.mailbox {
+            mailbox.births.join(pages.clone());
+        }
         self.accepting.join(pages.clone());
         self.admin.join(pages.clone());
         self.connections.join(pages);

@@ -64,6 +64,25 @@ impl Naming {
         !matches!(self, Naming::Mcp | Naming::SocketIo)
     }
 
+    /// Whether a request that names no session begins one, as far as its protocol shows that.
+    ///
+    /// A client of MCP accepts an event stream as the response of each request of its own (Model Context Protocol 2025-06-18, "Sending
+    /// Messages to the Server"). A session of Engine.IO that begins as a WebSocket has no other request.
+    pub fn begins(&self, head: &RequestHead, bytes: &[u8]) -> bool {
+        match self {
+            Naming::Mcp => {
+                let accepted = head.find(bytes, b"accept").unwrap_or_default();
+                memmem::find(accepted, b"text/event-stream").is_some()
+            }
+            Naming::SocketIo => {
+                let query = head.query.of(bytes);
+                parameter(query, b"EIO").is_some() && parameter(query, b"transport") == Some(b"polling")
+            }
+            // The application names it, in whatever response, or the name is there.
+            Naming::Header(_) | Naming::Cookie(_) | Naming::Query(_) | Naming::Peer => false,
+        }
+    }
+
     /// What a request calls its session. `bytes`: what the head's spans point into.
     pub fn of_request<'b>(&self, head: &RequestHead, bytes: &'b [u8]) -> Option<&'b [u8]> {
         let query = || head.query.of(bytes);
@@ -158,10 +177,14 @@ mod tests {
     use crate::http1::{HeadPolicy, Receiver};
     use flate2::{Compress, Compression, FlushCompress};
 
-    fn named(naming: &str, request: &str) -> Option<String> {
-        let naming = Naming::parse(naming).expect("a naming");
+    fn read(request: &str) -> (RequestHead, Vec<u8>) {
         let (mut bytes, mut head) = (request.replace('\n', "\r\n").into_bytes(), RequestHead::default());
         Receiver::default().advance(&mut bytes, &HeadPolicy::default(), false, &mut head).expect("a request");
+        (head, bytes)
+    }
+
+    fn named(naming: &str, request: &str) -> Option<String> {
+        let (naming, (head, bytes)) = (Naming::parse(naming).expect("a naming"), read(request));
         naming.of_request(&head, &bytes).map(|name| String::from_utf8_lossy(name).into_owned())
     }
 
@@ -187,6 +210,23 @@ mod tests {
         }
         let long = format!("GET /?room={} HTTP/1.1\nHost: h\n\n", "x".repeat(LONGEST + 1));
         assert_eq!(named("query:room", &long), None);
+    }
+
+    #[test]
+    fn a_request_shows_that_it_begins_a_session() {
+        for (naming, request, begins) in [
+            ("mcp", "POST /mcp HTTP/1.1\nHost: h\nAccept: application/json, text/event-stream\n\n", true),
+            ("mcp", "GET /sse HTTP/1.1\nHost: h\nAccept: text/event-stream\n\n", true),
+            ("mcp", "POST /orders HTTP/1.1\nHost: h\nAccept: application/json\n\n", false),
+            ("mcp", "GET /health HTTP/1.1\nHost: h\n\n", false),
+            ("socketio", "GET /socket.io/?transport=polling&EIO=4 HTTP/1.1\nHost: h\n\n", true),
+            ("socketio", "GET /socket.io/?transport=websocket&EIO=4 HTTP/1.1\nHost: h\n\n", false),
+            ("socketio", "GET /?transport=polling HTTP/1.1\nHost: h\n\n", false),
+            ("cookie:sid", "GET / HTTP/1.1\nHost: h\nAccept: text/html\n\n", false),
+        ] {
+            let (naming, (head, bytes)) = (Naming::parse(naming).expect("a naming"), read(request));
+            assert_eq!(naming.begins(&head, &bytes), begins, "{naming:?} {request}");
+        }
     }
 
     #[test]

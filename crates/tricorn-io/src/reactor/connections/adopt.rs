@@ -52,6 +52,11 @@ impl Connections {
         })
     }
 
+    /// Whether a request would go without its connection.
+    pub fn would_lend(&self, id: RequestId) -> bool {
+        self.conns.get(id.connection()).is_some_and(stays_here)
+    }
+
     /// Sends a request to another worker. Our end of a pair, if its connection stays here.
     pub fn post(&self, id: RequestId, to: BorrowedFd<'_>, listeners: &[Listener]) -> io::Result<Option<Stream>> {
         let conn = self.conns.get(id.connection()).ok_or(io::Errno::BADF)?;

@@ -179,7 +179,7 @@ pub(super) fn is_of_another(affinity: Option<&Affinity>, request: &Request, peer
     affinity.is_some_and(|affinity| {
         affinity.is_in_use()
             && matches!(
-                affinity.whose(&request.head, request.head_bytes(), || request.client_address(peer)),
+                affinity.whose_at_last(&request.head, request.head_bytes(), || request.client_address(peer)),
                 Whose::Anothers(_)
             )
     })

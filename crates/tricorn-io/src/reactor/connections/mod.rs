@@ -174,15 +174,17 @@ impl Connections {
         self.affinity.as_ref().filter(|affinity| affinity.is_in_use())
     }
 
-    /// Whose session a complete request belongs to. One of ours goes to no other worker.
-    pub fn whose(&mut self, id: RequestId) -> Whose {
+    /// Whose session a complete request belongs to. One of ours goes to no other worker. `at_last`: a new one's is ours.
+    pub fn whose(&mut self, id: RequestId, at_last: bool) -> Whose {
         let Some(affinity) = self.affinity.as_ref().filter(|affinity| affinity.is_in_use()) else {
             return Whose::Nobodys;
         };
         let Some(conn) = self.conns.get_mut(id.connection()) else { return Whose::Nobodys };
         let peer = conn.origin.peer;
         let Some(request) = conn.serial.request_mut(id) else { return Whose::Nobodys };
-        let whose = affinity.whose(&request.head, request.head_bytes(), || request.client_address(peer));
+        let (head, bytes, address) = (&request.head, request.head_bytes(), || request.client_address(peer));
+        let whose =
+            if at_last { affinity.whose_at_last(head, bytes, address) } else { affinity.whose(head, bytes, address) };
         request.travel.is_bound = whose == Whose::Ours;
         whose
     }
