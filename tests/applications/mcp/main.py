@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 
 try:
     from mcp.server.mcpserver import Context, MCPServer
@@ -16,6 +17,12 @@ server = MCPServer("everyday")
 @server.tool()
 def add(a: int, b: int) -> int:
     return a + b
+
+
+@server.tool()
+def where() -> int:
+    """The process that has this session."""
+    return os.getpid()
 
 
 @server.tool()
