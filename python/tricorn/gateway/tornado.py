@@ -153,7 +153,7 @@ class ServerConnection:
         self.server = server
         self.is_trusted = call.is_trusted
         self.peer = call.peer
-        # A stranger claims nothing: https is then what a balancer has announced, or a front end has said of this request.
+        # A stranger claims nothing: https is then what a balancer has announced, or a front end's vars have said.
         self.context = Context(self.peer, "http" if self.is_trusted else call.scheme)
 
     def context_for(self, call: Call, fields: dict[str, list[str]]) -> Context:
