@@ -48,6 +48,8 @@ CARRIED: dict[str, tuple[str, ...]] = {
         "metrics/application.py:_remove_broken",
     ),
     "arbiter/generation.py:_preload": ("workers/boot_failure.py:sentence",),
+    "arbiter/molds/mold.py:Mold._notice": (),  # core_options.upload_warning
+    "workers/fork_audit.py:Audit.check": (),  # the findings, which are in the entry of the cure
     "arbiter/periodic/statsd_gauges.py:StatsdGauges._send": (
         "arbiter/periodic/statsd_gauges.py:run",
         "arbiter/periodic/statsd_gauges.py:_send_load",

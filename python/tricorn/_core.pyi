@@ -38,6 +38,7 @@ __all__ = [
     "WsgiGateway",
     "access_escape",
     "access_object",
+    "adopt_orphans",
     "basic_auth_user",
     "check_access_log_format",
     "check_tls",
@@ -164,6 +165,12 @@ def unavailable(message: bytes) -> bytes:
 
 def trim_heap() -> None:
     """Returns to the kernel what the allocator keeps of memory that was freed (malloc_trim(3)); glibc's only."""
+
+def adopt_orphans() -> None:
+    """Makes orphans among the descendants of this process its children (prctl(2), PR_SET_CHILD_SUBREAPER).
+
+    Raises `OSError` where the system does not have it.
+    """
 
 def enlarge_signal_stack() -> bool:
     """Makes room for every signal at once on the calling thread's alternate signal stack, if it has one.

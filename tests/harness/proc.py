@@ -38,6 +38,12 @@ def pids() -> list[int]:
     return [int(name) for name in os.listdir(PROC) if name.isdigit()]
 
 
+def parent(pid: int) -> int | None:
+    """Returns the parent, also of a zombie; None if there is no such process."""
+    fields = _stat(pid)
+    return None if fields is None else int(fields[1])
+
+
 def is_running(pid: int) -> bool:
     """Whether the process exists and is more than a zombie that waits for its parent."""
     fields = _stat(pid)

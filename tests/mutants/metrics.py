@@ -105,7 +105,7 @@ METRICS = (
         "live_gauges_end",
         "gauges of live processes end with their worker",
         f"{ARBITER}/process_table.py",
-        "self.app_metrics.bury(handle.worker.slot)",
+        "self.hiring.app_metrics.bury(handle.worker.slot)",
         "pass",
         ("tests/integration/test_metrics_of_applications.py -k survive",),
     ),

@@ -83,7 +83,7 @@ pub use sys::enlarge_signal_stack;
 pub use sys::fds::shared_words;
 pub use sys::files::{Opened, descriptor_limit, duplicate, open_cached, stored_size};
 pub use sys::foreign_poll::{ReadyDescriptor, wait_at};
-pub use sys::fork::{exit_at_once, is_child};
+pub use sys::fork::{adopt_orphans, exit_at_once, is_child};
 pub use sys::memory::trim_heap;
 pub use sys::seat::Seat;
 pub use tricorn_diagnosis::sampling::Frames;

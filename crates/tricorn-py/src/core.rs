@@ -297,6 +297,12 @@ pub fn enlarge_signal_stack() -> PyResult<bool> {
     tricorn_io::enlarge_signal_stack().map_err(|error| PyErr::from(std::io::Error::from(error)))
 }
 
+/// Makes orphans among the descendants of this process its children.
+#[pyfunction]
+pub fn adopt_orphans() -> PyResult<()> {
+    tricorn_io::adopt_orphans().map_err(|error| PyErr::from(std::io::Error::from(error)))
+}
+
 /// Gives back to the kernel what was freed and is kept.
 #[pyfunction]
 pub fn trim_heap() {

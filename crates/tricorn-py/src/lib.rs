@@ -100,6 +100,8 @@ mod _core {
     #[pymodule_export]
     use crate::core::Core;
     #[pymodule_export]
+    use crate::core::adopt_orphans;
+    #[pymodule_export]
     use crate::core::enlarge_signal_stack;
     #[pymodule_export]
     use crate::core::scoreboard_bytes;

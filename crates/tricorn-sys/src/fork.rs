@@ -28,6 +28,18 @@ pub fn handle(prepare: extern "C" fn(), parent: extern "C" fn(), child: extern "
     }
 }
 
+/// Makes orphans among the descendants of this process its children (prctl(2), PR_SET_CHILD_SUBREAPER).
+#[cfg(target_os = "linux")]
+pub fn adopt_orphans() -> io::Result<()> {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+}
+
+/// Only Linux has subreapers.
+#[cfg(not(target_os = "linux"))]
+pub fn adopt_orphans() -> io::Result<()> {
+    Err(Errno::NOSYS)
+}
+
 /// Ends the process; nothing is run, dropped or flushed.
 pub fn exit_at_once(status: i32) -> ! {
     // SAFETY: a plain number; it does not return.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import TYPE_CHECKING
 
 from tricorn.arbiter import hooks
 from tricorn.arbiter.generation import close
@@ -25,6 +26,7 @@ from tricorn.arbiter.policy.commands import (
     Send,
     ServiceState,
     Spawn,
+    StartMold,
     StartSuccessor,
     WorkersChanged,
 )
@@ -37,6 +39,9 @@ from tricorn.record import Record
 from tricorn.unpatched import os
 from tricorn.workers import watch
 from tricorn.workers.base import Worker
+
+if TYPE_CHECKING:
+    from tricorn.arbiter.molds.mold import Mold
 
 
 class Finished(Record):
@@ -72,16 +77,17 @@ class Effects:
         for nr, handle in self._processes.handles.items():
             handle.worker.alive = self._staying.get(nr) == generation
 
-    def perform(self, command: Command) -> Finished | Worker | None:  # noqa: C901  # one case for each command
-        """Returns an end: of the arbiter, or in a forked worker the worker it is to be."""
+    def perform(self, command: Command) -> Finished | Worker | Mold | None:  # noqa: C901  # one case for each command
+        """Returns an end: of the arbiter, or in a fork the worker or the mold it is to be."""
         generation, log = self._generations.current, self._generations.current.log
         match command:
-            case Spawn():
-                return self._spawn(command)
+            case Spawn() | StartMold():
+                return self._fork(command)
             case Send(nr, number):
-                self._send(nr, number)
+                self._processes.send(nr, number)
             case AskForStack(nr):
-                self._send(nr, watch.STACK_SIGNAL)
+                if watch.STACK_SIGNAL is not None:
+                    self._processes.send(nr, watch.STACK_SIGNAL)
             case Order():
                 self._order(command)
             case Log(level, text):
@@ -118,24 +124,24 @@ class Effects:
 
     # Workers
 
-    def _spawn(self, command: Spawn) -> Worker | None:
+    def _fork(self, command: Spawn | StartMold) -> Worker | Mold | None:
         generation = self._generations[command.generation]
-        self._mark_alive(command.generation)
-        outcome = self._processes.spawn(command, generation, self._generations.others(generation))
+        others = self._generations.others(generation)
+        outcome: Worker | Mold | Spawned | SpawnFailed | None
+        if isinstance(command, StartMold):
+            outcome = self._processes.start_mold(command, generation, others)
+        else:
+            self._mark_alive(command.generation)
+            outcome = self._processes.spawn(command, generation, others)
         match outcome:
             case Spawned():
                 # First in the queue: an exit of this worker cannot be noticed before its start.
                 self.events.appendleft(outcome)
             case SpawnFailed():
                 self.events.append(outcome)
-            case worker:
-                return worker
+            case child:
+                return child
         return None
-
-    def _send(self, nr: int, number: int | None) -> None:
-        if number is not None:
-            for handle in self._processes.find([nr]):
-                handle.send(number)
 
     def _order(self, order: Order) -> None:
         for handle in self._processes.find(order.nrs):
@@ -172,7 +178,7 @@ class Effects:
             log.warning("%s", warning)
         if configuration and generation.config.sizing is not None:
             log.info("%s", generation.config.sizing.sentence)
-        if generation.config.preload_app:
+        if generation.config.preloads:
             log.warning("preload_app: the new workers run the old code. Send USR2 or restart to load new code.")
         self.events.appendleft(Prepared(number, generation.policy, configuration))
 

@@ -88,6 +88,25 @@ class Generation:
     def open_pages(self) -> None:
         self.pages = Pages.roomy(self.page_bytes(), self.page_count())
 
+    def load_application(self) -> None:
+        """Loads the application in this process. Raises whatever its modules raise."""
+        try:
+            self.worker_class.patch_library(self.log)
+            self.worker_class.patch_drivers(self.log, self.config)
+            self.app.wsgi()
+        finally:
+            hooks.take_signals_back()
+            logs.enable(self.log)
+
+    def choose_class(self) -> bool:
+        """Finds the class of `auto` by the application, if that is loaded here. Returns whether it did."""
+        if self.worker_class.alias != AUTO or self.app.callable is None:
+            return False
+        chosen, self.reason = interfaces.class_for(self.app.callable, self.app.name)
+        self.worker_class = registry.load(registry.choose(chosen, self.config.threads))
+        _import_class(self.worker_class, self.config, self.log)
+        return True
+
     def prepare_forks(self) -> None:
         """Last of all, when hooks and the configuration have imported what they want: workers inherit what is here."""
         if self.app.callable is None:
@@ -154,13 +173,9 @@ def prepare(loaded: Loaded, log: Logger, app: Application) -> Generation:
     import_hooks.keep(worker_class.brings)
     _import_class(worker_class, config, log)
     generation = Generation(config, worker_class, log, app, files=loaded.files)
-    if config.preload_app and generation.app.callable is None:
+    if config.preloads and generation.app.callable is None:
         _preload(generation)
-    if worker_class.alias == registry.AUTO and generation.app.callable is not None:
-        chosen, generation.reason = interfaces.class_for(generation.app.callable, generation.app.name)
-        generation.worker_class = registry.load(registry.choose(chosen, config.threads))
-        _import_class(generation.worker_class, config, log)
-    elif registry.is_foreign(config.worker_class):
+    if not generation.choose_class() and registry.is_foreign(config.worker_class):
         generation.reason = registry.dotted(worker_class)
     return generation
 
@@ -227,19 +242,13 @@ def _freeze() -> None:
 
 
 def _preload(generation: Generation) -> None:
-    generation.worker_class.patch_library(generation.log)
-    generation.worker_class.patch_drivers(generation.log, generation.config)
     try:
-        generation.app.wsgi()
+        generation.load_application()
     except AppImportError:
         raise
     except Exception as error:
-        logs.enable(generation.log)
         if text := boot_failure.sentence(error, generation.app.app_uri):
             generation.log.error("%s", text)
         else:
             generation.log.error("Exception while loading the application", exc_info=shown(error))
         raise BootError("Worker failed to boot.") from None  # the log has said why
-    finally:
-        hooks.take_signals_back()
-        logs.enable(generation.log)

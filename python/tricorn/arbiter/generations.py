@@ -106,6 +106,11 @@ class Generations:
     def _from(self, loaded: Loaded, old: Generation) -> Generation:
         config = loaded.config
         check(config)
+        if config.molds and old.config.preloads:
+            raise ConfigError(
+                "The arbiter has loaded the application (preload_app = true), so its forks would have the old code. "
+                "Send USR2 or restart the server to change to preload_app = mold."
+            )
         try:
             self._environment.enter(config)
             loaded = adapted(loaded)
@@ -144,7 +149,7 @@ class Generations:
 
     def _application(self, config: Config, old: Generation) -> Application:
         app = self._make_application(config)
-        if config.preload_app and old.app.app_uri == app.app_uri:
+        if config.preloads and old.app.app_uri == app.app_uri:
             app.callable = old.app.callable
         return app
 

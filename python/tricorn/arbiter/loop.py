@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from signal import Signals
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tricorn.arbiter import hooks
 from tricorn.arbiter.clock import LONGEST_WAIT, PausableClock
 from tricorn.arbiter.control.dispatcher import Dispatcher
 from tricorn.arbiter.effects import Effects, Finished
+from tricorn.arbiter.molds.handle import MoldHandle
 from tricorn.arbiter.parts import Parts
 from tricorn.arbiter.periodic import Deadlines, Periodic, Schedule
 from tricorn.arbiter.policy.commands import Answer, Command, Refuse
@@ -18,10 +19,13 @@ from tricorn.arbiter.policy.decide import decide
 from tricorn.arbiter.policy.events import ChildExited, Event, Resized, Signalled, Start, Told, Upgraded
 from tricorn.arbiter.policy.exits import cause_of
 from tricorn.arbiter.policy.state import NEVER, State
-from tricorn.arbiter.worker_handle import LAST_WORDS, READ_SIZE, TooTalkative, WorkerHandle
+from tricorn.arbiter.worker_handle import LAST_WORDS, READ_SIZE, ProcessHandle, TooTalkative, WorkerHandle
 from tricorn.unpatched import os, select, signal, time
 from tricorn.workers.base import Worker
 from tricorn.workers.stall import Stall
+
+if TYPE_CHECKING:
+    from tricorn.arbiter.molds.mold import Mold
 
 SIGNALS = tuple(
     Signals[f"SIG{name}"] for name in ["HUP", "QUIT", "INT", "TERM", "TTIN", "TTOU", "USR1", "USR2", "WINCH", "CHLD"]
@@ -67,7 +71,7 @@ class Wakeup:
 
 
 class Loop:
-    """`run` returns twice in a sense: in the arbiter when all is over, and in each fork with the worker it is.
+    """`run` returns twice in a sense: in the arbiter when all is over, and in each fork with the worker or mold it is.
 
     A fork returns instead of calling the worker from here, so that nothing of the arbiter, no frame and no
     `finally` of it, is left around the worker.
@@ -96,7 +100,7 @@ class Loop:
         self._wakeup = wakeup.reader
         parts.server.attach(parts.processes.workers, wakeup.ring, self._events.append)
 
-    def run(self) -> Finished | Worker:
+    def run(self) -> Finished | Worker | Mold:
         self._run_jobs()  # before there is a worker that may be asked for the status
         while True:
             asked = self._parts.server.take_request()
@@ -108,11 +112,11 @@ class Loop:
                     return outcome
             self._wait()
 
-    def _handle(self, event: Event) -> Finished | Worker | None:
+    def _handle(self, event: Event) -> Finished | Worker | Mold | None:
         before = self._state
         commands = self._decide(event)
         outcome = self._perform(commands)
-        if not isinstance(outcome, Worker):
+        if outcome is None or isinstance(outcome, Finished):
             self._control.end_waits(before, event, self._state, commands)
         return outcome
 
@@ -132,7 +136,7 @@ class Loop:
         self._control.announce_decision(before, event, self._state, commands)
         return commands
 
-    def _perform(self, commands: Sequence[Command]) -> Finished | Worker | None:
+    def _perform(self, commands: Sequence[Command]) -> Finished | Worker | Mold | None:
         for command in commands:
             if isinstance(command, Answer | Refuse):
                 self._control.answer(command)
@@ -146,15 +150,18 @@ class Loop:
         now, poll = self._clock.now(), select.poll()
         poll.register(self._wakeup, select.POLLIN)
         deadline = min(self._schedule.register(poll, self._state, now), self._control.register(poll, now))
-        handles = self._parts.processes.handles
-        for handle in handles.values():
+        processes = self._parts.processes
+        for handle in processes.handles.values():
             if handle.open:
                 poll.register(handle.messages, select.POLLIN)
+        for mold in processes.molds.values():
+            mold.register(poll)
         ready: set[int] = set()
         timeout = None if deadline == NEVER else max(0, deadline - now)
         self._clock.wait(lambda seconds: ready.update(fd for fd, _ in poll.poll(_milliseconds(seconds))), timeout)
-        for handle in handles.values():
-            self._receive(handle)
+        self._events.extend(processes.hear())
+        for process in (*processes.handles.values(), *processes.molds.values()):
+            self._receive(process)
         self._take_signals()
         self._run_jobs(ready)
         self._events.extend(self._control.turn(ready, self._state, self._clock.now()))
@@ -175,18 +182,19 @@ class Loop:
         if Signals.SIGCHLD in numbers:
             self._reap()
 
-    def _receive(self, handle: WorkerHandle, most: int = READ_SIZE) -> None:
+    def _receive(self, handle: ProcessHandle, most: int = READ_SIZE) -> None:
         with self._guard("The messages of a worker cannot be read"):
             try:
                 messages = handle.receive(self._clock.now(), most)
             except TooTalkative:
-                text = "Killing worker (pid:%d): it sends more messages than the arbiter can read."
-                self._parts.generation.log.error(text, handle.pid)
+                kind = "worker" if isinstance(handle, WorkerHandle) else "mold"
+                text = "Killing %s (pid:%d): it sends more messages than the arbiter can read."
+                self._parts.generation.log.error(text, kind, handle.pid)
                 handle.close()
                 handle.send(Signals.SIGKILL)
                 return
             for message in messages:
-                if isinstance(message, Stall):
+                if isinstance(message, Stall) and isinstance(handle, WorkerHandle):
                     with self._guard("A stall cannot be reported"):
                         self._note_stall(handle, message)
                 else:
@@ -211,16 +219,20 @@ class Loop:
     def _reap(self) -> None:
         parts = self._parts
         for who, event in parts.processes.reap():
+            if isinstance(who, ProcessHandle):
+                self._receive(who, LAST_WORDS)  # they come before its death
+            if isinstance(who, MoldHandle):
+                who.end()
             if event is None:
                 if who == self._state.successor:
                     parts.upgrade.successor_ended()
                     self._control.listener.take_name_back()
                     self._events.append(Upgraded(None))
             elif isinstance(who, WorkerHandle):
-                self._receive(who, LAST_WORDS)  # they come before its death
                 parts.processes.remove(who)
                 config, log = parts.generation.config, parts.generation.log
                 hooks.may(config, log, "child_exit", parts.server, who.worker)
+            if event is not None:
                 self._events.append(event)
 
 

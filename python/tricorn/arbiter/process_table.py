@@ -4,60 +4,43 @@ from __future__ import annotations
 
 import itertools
 import sys
-import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from signal import Signals
+from typing import TYPE_CHECKING
 
 from tricorn.arbiter import hooks
 from tricorn.arbiter.channel import SharedChannel
 from tricorn.arbiter.generation import Generation
 from tricorn.arbiter.guard import Guard
+from tricorn.arbiter.hiring import Files, Hiring, Position, only_worker
 from tricorn.arbiter.hook_api import Server
-from tricorn.arbiter.listeners import reuse_port
 from tricorn.arbiter.listeners.sockets import Listener
+from tricorn.arbiter.molds.handle import MoldHandle
+from tricorn.arbiter.molds.requests import HasForked, Here, NotForked, Request, encode_request, open_requests, pickled
 from tricorn.arbiter.pages import Pages
-from tricorn.arbiter.policy.commands import Spawn
-from tricorn.arbiter.policy.events import ChildExited, Spawned, SpawnFailed
-from tricorn.arbiter.routes import Routes
-from tricorn.arbiter.worker_handle import WorkerHandle, fork, open_bell, open_reports
-from tricorn.errors import ExitCode
+from tricorn.arbiter.policy.commands import Spawn, StartMold
+from tricorn.arbiter.policy.events import ChildExited, Event, Spawned, SpawnFailed
+from tricorn.arbiter.worker_handle import (
+    NO_PID,
+    Forked,
+    ProcessHandle,
+    WorkerHandle,
+    fork,
+    open_bell,
+    open_reports,
+)
 from tricorn.metrics.application import AppMetrics
 from tricorn.metrics.scoreboard import Ledger, Scoreboard
-from tricorn.record import Record, replace
+from tricorn.record import replace
 from tricorn.unpatched import os, time
-from tricorn.workers import registry
+from tricorn.workers import native, registry
 from tricorn.workers.base import Worker
-from tricorn.workers.messages import BootFailed, encode
-from tricorn.workers.once import Once
-from tricorn.workers.spec import WorkerFds, WorkerSpec
+
+if TYPE_CHECKING:
+    from tricorn.arbiter.molds.mold import Mold
 
 NAMED = 10
 """Most requests of a worker that is gone that the log names: the oldest."""
-
-
-class Files(Record):
-    """The file of a worker's reports, which the arbiter reads, and a bell; -1 where the system has none."""
-
-    reports: int
-    bell_reader: int
-    bell_writer: int
-    """Rung for an order of a profile."""
-
-    def close(self) -> None:
-        for file in vars(self).values():
-            _close(file)
-
-    def of_arbiter(self) -> Files:
-        """Without the end of the bell that is the worker's."""
-        _close(self.bell_reader)
-        return replace(self, bell_reader=-1)
-
-    def of_worker(self) -> Files:
-        """Without the end of the bell that is the arbiter's."""
-        _close(self.bell_writer)
-        return replace(self, bell_writer=-1)
 
 
 class ProcessTable:
@@ -75,20 +58,17 @@ class ProcessTable:
         self.server = server
         self.signals = signals
         """The signals that the arbiter handles, and a new worker must not inherit."""
-        self.life, writer = os.pipe()
-        """The read end of a pipe that only the arbiter holds open."""
-        self.private = [*private, writer]
+        self.hiring = Hiring(server, shared, app_metrics)
+        self.private = [*private, self.hiring.writer]
         """Descriptors that are the arbiter's alone."""
         self.shared = shared
         self.release = release
         """Called in the child: closes the arbiter's other descriptors."""
-        self.app_metrics = app_metrics
-        """The directory of the application's own metrics."""
         self.ledger = Ledger(shared.ledger)
         self.ledger.begin()
-        self.routes = Routes()
         self.handles: dict[int, WorkerHandle] = {}
-        self.once = Once()
+        self.molds: dict[int, MoldHandle] = {}
+        """Also those that have ended, as long as it is not known whether they forked all that was asked for."""
         self.guard = Guard(lambda: self.server.log, time.monotonic)
         """The guard around all that a worker has written or sent."""
 
@@ -100,174 +80,236 @@ class ProcessTable:
         """Returns the handles of the workers that are still there."""
         return [self.handles[nr] for nr in nrs if nr in self.handles]
 
+    def send(self, nr: int, number: int) -> None:
+        """Sends a signal to a worker or a mold that is still there."""
+        handle: ProcessHandle | None = self.handles.get(nr) or self.molds.get(nr)
+        if handle is not None:
+            handle.send(number)
+
     def spawn(
         self, command: Spawn, generation: Generation, others: Iterable[Listener]
-    ) -> Worker | Spawned | SpawnFailed:
+    ) -> Worker | Spawned | SpawnFailed | None:
         """Forks. Returns in the new process the worker it is to be, in this one what happened.
 
-        `others` are listeners of other generations, which this worker must not hold open.
+        None: a mold has been asked to fork, and `hear` returns what happened. `others` are listeners of other
+        generations, which this worker must not hold open.
         """
         pages = generation.pages
         number = pages.take() if pages is not None else None
         if pages is None or number is None:
             return SpawnFailed(command.nr, "too many workers are still leaving")
+        age, slot = self.server.worker_age + 1, self._free_slot()
+        stand_in = command.stand_in
+        position = Position(command.nr, command.generation, age, slot, number, command.siblings, stand_in)
         try:
-            worker = self._make(command, generation, pages, number)
+            worker = self.hiring.hire(position, generation)
         except (Exception, SystemExit):  # a class of the user's
             pages.give_back(number)
             generation.log.exception("Exception in the worker class %s", registry.dotted(generation.worker_class))
             return SpawnFailed(command.nr, "the worker class failed")
+        before = dict(vars(worker))
         if not hooks.may(generation.config, generation.log, "pre_fork", self.server, worker):
             # gunicorn's arbiter ends here. A configuration that never worked is refused; one that did goes on serving.
             if not command.proven:
                 pages.give_back(number)
                 return SpawnFailed(command.nr, "the hook pre_fork failed")
             generation.log.warning("Starting the worker although the hook pre_fork failed.")
-        # What stands in a buffer at the fork would be written by both.
-        sys.stdout.flush()
-        sys.stderr.flush()
         files = Files(open_reports(), *open_bell())
         try:
-            forked = fork(self.signals)
+            if command.mold is not None:
+                self._ask(self.molds[command.mold], position, generation, worker, before, files)
+                return None
+            forked = self._fork()
         except OSError as error:
             pages.give_back(number)
             files.close()
             return SpawnFailed(command.nr, error.strerror or str(error))
         if forked.pid == 0:
             with only_worker(forked.messages):
-                for listener in others:
-                    listener.socket.close()
-                self._after_fork(worker, generation, forked.messages, files)
+                self.leave(others)
+                self.hiring.join(worker, generation, forked.messages, files)
             return worker
-        self.ledger.spawned()
-        worker.pid = forked.pid
         files = files.of_arbiter()
-        handle = WorkerHandle(
-            command.nr,
-            worker,
-            forked.pid,
-            forked.messages,
-            pages,
-            number,
-            reports=files.reports,
-            profile_bell=files.bell_writer,
-        )
-        self.handles[command.nr] = handle
-        return Spawned(command.nr, forked.pid, int.from_bytes(os.urandom(4), "big") / 2**32)
+        handle = self._handle(command.nr, worker, forked.messages, pages, number, files)
+        return self._enter(handle, forked.pid)
 
-    def _make(self, command: Spawn, generation: Generation, pages: Pages, number: int) -> Worker:
-        self.server.worker_age += 1
-        spec = WorkerSpec(
-            server=self.server,
-            config=generation.config,
-            log=generation.log,
-            app=generation.app,
-            age=self.server.worker_age,
-            sockets=generation.listeners,
-            page=pages.page(number),
-            pages=pages.region,
-            group=self.shared.group,
-            ledger=self.shared.ledger,
-            routes=self.routes.memory(generation.config.route_metrics, generation.log),
-            generation=command.generation,
-            siblings=command.siblings,
-            stand_in=command.stand_in,
-            once=self.once,
-            slot=self._free_slot(),
-            app_metrics=self.app_metrics,
-            sessions=self._sessions(command, generation),
-            tls_page=None if generation.certificates is None else generation.certificates.page,
-        )
-        return generation.worker_class.hire(spec)
+    def start_mold(
+        self, command: StartMold, generation: Generation, others: Iterable[Listener]
+    ) -> Mold | Spawned | SpawnFailed:
+        """Forks a mold. Returns in the new process the mold it is to be, in this one what happened."""
+        self.hiring.open_memory(generation)
+        try:
+            native.adopt_orphans()  # its workers are to be children of this process
+            requests, its_end = open_requests()
+        except OSError as error:
+            return SpawnFailed(command.nr, error.strerror or str(error))
+        try:
+            forked = self._fork()
+        except OSError as error:
+            requests.close()
+            its_end.close()
+            return SpawnFailed(command.nr, error.strerror or str(error))
+        if forked.pid == 0:
+            with only_worker(forked.messages):
+                from tricorn.arbiter.molds.mold import Mold
 
-    def _sessions(self, command: Spawn, generation: Generation) -> memoryview | None:
-        mailboxes, config = self.shared.mailboxes, generation.config
-        if mailboxes is None or not (command.siblings and config.handover and config.affinity):
-            return None
-        return mailboxes.memory.view
+                requests.close()
+                self.leave(others)
+                return Mold(generation, self.hiring, forked.messages, its_end)
+        its_end.close()
+        self.molds[command.nr] = MoldHandle(command.nr, forked.pid, forked.messages, requests)
+        return Spawned(command.nr, forked.pid)
 
-    def _free_slot(self) -> int:
-        """The lowest number that no process has. It is taken until waitpid(2) has told of the end of its process."""
-        taken = {handle.worker.slot for handle in self.handles.values()}
-        return next(slot for slot in itertools.count(1) if slot not in taken)
+    def _fork(self) -> Forked:
+        # What stands in a buffer at the fork would be written by both.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return fork(self.signals)
 
-    def _after_fork(self, worker: Worker, generation: Generation, messages: int, files: Files) -> None:
-        """Called in the child: closes what is the arbiter's, takes what is the worker's."""
+    def leave(self, others: Iterable[Listener]) -> None:
+        """Leaves behind what is the arbiter's. Called in a fork of it."""
+        for listener in others:
+            listener.socket.close()
         for handle in self.handles.values():
             handle.forget()
-        files = files.of_worker()
+        for mold in self.molds.values():
+            mold.forget()
         for descriptor in self.private:
             os.close(descriptor)
         self.release()
         self.shared.release()
-        listeners = reuse_port.open_for_worker(generation.listeners)
-        own = [each.socket.fileno() for each in listeners if each not in generation.listeners]
-        for listener in [*listeners, *generation.admin]:
-            # A program that the application starts must not hold the port.
-            listener.socket.set_inheritable(False)
-        worker.after_fork(
-            WorkerFds(
-                listeners=[listener.hand_over() for listener in listeners],
-                admin_listeners=[listener.hand_over() for listener in generation.admin],
-                messages=messages,
-                life=self.life,
-                channel=self._share_channel(worker),
-                mailboxes=self._share_mailboxes(worker),
-                start_listening=partial(reuse_port.start_listening, own, generation.config.backlog),
-                refuse_newcomers=partial(reuse_port.refuse_newcomers, own),
-                reports=files.reports,
-                profile_bell=files.bell_reader,
+
+    def _handle(
+        self, nr: int, worker: Worker, messages: int, pages: Pages, page: int, files: Files, pid: int = NO_PID
+    ) -> WorkerHandle:
+        reports, bell = files.reports, files.bell_writer
+        return WorkerHandle(nr, worker, pid, messages, pages, page, reports=reports, profile_bell=bell)
+
+    def _enter(self, handle: WorkerHandle, pid: int) -> Spawned:
+        """Enters a worker whose process is known."""
+        self.ledger.spawned()
+        handle.pid = handle.worker.pid = pid
+        self.handles[handle.nr] = handle
+        return Spawned(handle.nr, pid, int.from_bytes(os.urandom(4), "big") / 2**32)
+
+    def _ask(
+        self,
+        mold: MoldHandle,
+        position: Position,
+        generation: Generation,
+        worker: Worker,
+        before: Mapping[str, object],
+        files: Files,
+    ) -> None:
+        """Has a mold fork the worker. Raises OSError if there are no descriptors left."""
+        pages = generation.pages
+        assert pages is not None
+        attributes, lost = pickled(before, vars(worker))
+        for name in lost:
+            generation.log.warning(
+                "preload_app = mold: the hook pre_fork has set worker.%s, which pickle cannot take to the worker's "
+                "process. Set it in post_fork.",
+                name,
             )
-        )
+        reader, writer = os.pipe()
+        os.set_blocking(reader, False)
+        handle = self._handle(position.nr, worker, reader, pages, position.page, replace(files, bell_reader=-1))
+        request = Request(position, attributes, files.reports >= 0, files.bell_reader >= 0)
+        descriptors = [writer, files.reports, files.bell_reader]
+        mold.ask(handle, encode_request(request), descriptors, owned=[writer, files.bell_reader])
 
-    def _share_channel(self, worker: Worker) -> tuple[int, int, int] | None:
-        """Called in the child: returns its descriptors of the channel, or closes them if it has no use for them."""
-        channel = self.shared.channel
-        if channel is None:
-            return None
-        if worker.spec.hands_over:
-            return channel.hand_over()
-        channel.close()
-        return None
+    def hear(self) -> list[Spawned | SpawnFailed]:
+        """Returns what has become of the forks that molds were asked for."""
+        events: list[Spawned | SpawnFailed] = []
+        for mold in list(self.molds.values()):
+            mold.flush()
+            self._take(mold, events)
+            ended = mold.ended()
+            if ended:
+                self._take(mold, events)  # a process that has ended since may have said so before
+                for nr in ended.intersection(mold.pending):
+                    self._drop(mold.pending.pop(nr))
+                    events.append(SpawnFailed(nr, "it was killed at once"))
+            if mold.is_gone and not mold.pending:
+                mold.forget()
+                del self.molds[mold.nr]
+        return events
 
-    def _share_mailboxes(self, worker: Worker) -> tuple[int, int, list[int]] | None:
-        """The same of the mailboxes."""
-        mailboxes = self.shared.mailboxes
-        if mailboxes is None:
-            return None
-        if worker.spec.sessions is not None:
-            return mailboxes.hand_over(worker.slot)
-        mailboxes.close()
-        return None
+    def _take(self, mold: MoldHandle, events: list[Spawned | SpawnFailed]) -> None:
+        for sender, reply in mold.replies():
+            match reply:
+                case NotForked(nr, reason) if sender == mold.pid and nr in mold.pending:
+                    self._drop(mold.pending.pop(nr))
+                    events.append(SpawnFailed(nr, reason))
+                case HasForked(nr) if sender == mold.pid:
+                    mold.answered.add(nr)
+                case Here(nr) if self._is_unknown_child(sender):
+                    handle = mold.pending.pop(nr, None)
+                    if handle is None:
+                        os.kill(sender, Signals.SIGKILL)  # nobody asked for it, or it was given up
+                    else:
+                        events.append(self._enter(handle, sender))
 
-    def reap(self) -> list[tuple[WorkerHandle | int, ChildExited | None]]:
-        """The processes that ended: workers with the event of it, others by pid."""
-        by_pid = {handle.pid: handle for handle in self.handles.values()}
-        gone: list[tuple[WorkerHandle | int, ChildExited | None]] = []
+    def _is_unknown_child(self, pid: int) -> bool:
+        """Whether this process is a child of ours that is no worker yet: the kernel says so, whoever has sent what."""
+        if pid <= 0 or self._by_pid(pid) is not None:
+            return False
+        try:
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except (ChildProcessError, OverflowError):
+            return False
+        return True
+
+    def _drop(self, handle: WorkerHandle) -> None:
+        """There is no process of it."""
+        handle.forget()
+        handle.pages.give_back(handle.page)
+
+    def _free_slot(self) -> int:
+        """The lowest number that no process has. It is taken until waitpid(2) has told of the end of its process."""
+        asked = (handle for mold in self.molds.values() for handle in mold.pending.values())
+        taken = {handle.worker.slot for handle in (*self.handles.values(), *asked)}
+        return next(slot for slot in itertools.count(1) if slot not in taken)
+
+    def reap(self) -> Iterator[tuple[ProcessHandle | int, Event | None]]:
+        """The processes that ended: workers and molds with the event of it, others by pid.
+
+        And the beginning of such as have ended before anybody has asked for it.
+        """
         while True:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
-                return gone
-            if pid == 0:
-                return gone
-            handle = by_pid.get(pid)
+                return
+            if found is None:
+                return
+            pid = found.si_pid
+            handle = self._by_pid(pid)
+            if handle is None and self.molds:
+                for event in self.hear():  # a new worker says that it is there before it can end
+                    yield pid, event
+                handle = self._by_pid(pid)
+            _, status = os.waitpid(pid, 0)
             if handle is None:
-                gone.append((pid, None))  # a successor; as process 1 of a container, other people's orphans too
+                yield pid, None  # a successor; as process 1 of a container, or with molds, other people's orphans too
                 continue
             serving: tuple[str, ...] = ()
-            with self.guard("The requests of a worker that has ended cannot be read"):
-                serving = _serving(handle)
-            gone.append((handle, ChildExited(handle.nr, os.waitstatus_to_exitcode(status), serving)))
+            if isinstance(handle, WorkerHandle):
+                with self.guard("The requests of a worker that has ended cannot be read"):
+                    serving = _serving(handle)
+            yield handle, ChildExited(handle.nr, os.waitstatus_to_exitcode(status), serving)
+
+    def _by_pid(self, pid: int) -> ProcessHandle | None:
+        return next((each for each in (*self.handles.values(), *self.molds.values()) if each.pid == pid), None)
 
     def remove(self, handle: WorkerHandle) -> None:
         handle.forget()
         del self.handles[handle.nr]
         with self.guard("The figures of a worker that has ended cannot be read"):
             self.ledger.bury(Scoreboard(handle.pages.page(handle.page)))
-            self.routes.bury(handle.worker.slot)
-            if self.app_metrics is not None:
-                self.app_metrics.bury(handle.worker.slot)
+            self.hiring.routes.bury(handle.worker.slot)
+            if self.hiring.app_metrics is not None:
+                self.hiring.app_metrics.bury(handle.worker.slot)
         handle.pages.give_back(handle.page)
         if self.shared.mailboxes is not None:
             count = self.shared.mailboxes.bury(handle.worker.slot)
@@ -289,27 +331,6 @@ class ProcessTable:
             count += self.shared.mailboxes.turn_away({handle.worker.slot for handle in self.handles.values()})
         if count:
             self.server.log.warning("Requests rejected with 503 because no worker was running: %d", count)
-
-
-@contextmanager
-def only_worker(messages: int) -> Iterator[None]:
-    """Ends a new worker's process on any exception, and tells the arbiter why.
-
-    Further up the stack is the arbiter's loop, whose clean-up would remove the files of the running server.
-    """
-    try:
-        yield
-    except BaseException as error:
-        reason = f"{type(error).__name__}: {error}"
-        with suppress(OSError):
-            os.write(messages, encode(BootFailed(ExitCode.WORKER_BOOT, reason)))
-        traceback.print_exc()
-        os._exit(ExitCode.WORKER_BOOT)
-
-
-def _close(file: int) -> None:
-    if file >= 0:
-        os.close(file)
 
 
 def _serving(handle: WorkerHandle) -> tuple[str, ...]:

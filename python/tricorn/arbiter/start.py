@@ -35,6 +35,7 @@ from tricorn.arbiter.systemd import Notifier, Watchdog
 from tricorn.arbiter.upgrade import Upgrade
 from tricorn.config.config import Config
 from tricorn.config.load import Loaded, Sources
+from tricorn.config.validators import MOLD
 from tricorn.errors import TricornError
 from tricorn.gateway.wsgi import SERVER_SOFTWARE
 from tricorn.log import bounded
@@ -155,8 +156,10 @@ def _warn(generation: Generation, warnings: Iterable[str]) -> None:
         log.warning("%s", unknown)
     if complaint := core_options.upload_warning(config, generation.worker_class):
         log.warning("%s", complaint)
-    if config.preload_app and config.reload:
+    if config.preloads and config.reload:
         log.warning("preload_app loads the code only once, so reload has no effect. Use one of the two.")
+    if config.preload_app == MOLD and config.reload:
+        log.warning("preload_app = mold has no effect with reload: each worker loads the application, and watches it.")
 
 
 def _find_application(generation: Generation) -> None:

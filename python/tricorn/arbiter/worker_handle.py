@@ -25,50 +25,24 @@ RATE = 1 << 20
 MESSAGE = 200
 """Bytes that a message counts besides its own: decoding it costs more than reading a few bytes."""
 
+NO_PID = 0
+"""The pid of a worker that a mold has not forked yet: kill(2) would send to the whole process group."""
+
 Cancelled = Literal["told", "ended", "over"]
 """Outcome of a cancellation: told to end, ended before, or told or answered before."""
 
 
-class WorkerHandle:
-    """A worker as the arbiter sees it."""
+class ProcessHandle:
+    """A process that sends messages to the arbiter: a worker, or a mold."""
 
-    def __init__(
-        self,
-        nr: int,
-        worker: Worker,
-        pid: int,
-        messages: int,
-        pages: Pages,
-        page: int,
-        *,
-        reports: int = -1,
-        profile_bell: int = -1,
-    ) -> None:
+    def __init__(self, nr: int, pid: int, messages: int) -> None:
         self.nr = nr
-        self.worker = worker
-        """The worker as hooks know it; the one that serves is its copy in the other process."""
         self.pid = pid
         self.messages = messages
-        """The read end of the worker's pipe."""
-        self.pages = pages
-        self.page = page
-        """The number of its page of the scoreboard."""
-        self.reports = reports
-        """The file of its reports and stacks (`Reports`); -1 where there is none."""
-        self.profile_bell = profile_bell
-        """The write end of a pipe at which its sampler waits for orders.
-
-        A pipe rather than an eventfd: its ends have separate flags, so a worker cannot make the arbiter's writes block.
-        """
-        self.profiled = 0
-        """The number of the last order."""
+        """The read end of its pipe."""
         self.decoder = Decoder()
         self.allowance = Allowance()
         self.open = messages >= 0
-        self.kind = ""
-        """The worker's class, once it serves."""
-        self.libraries: Mapping[str, str] = {}
-        """Versions of C libraries in it."""
 
     def receive(self, now: float, most: int = READ_SIZE) -> list[Message]:
         """Returns new messages of at most so many bytes. Closes the pipe at its end.
@@ -88,6 +62,57 @@ class WorkerHandle:
             size += len(data)
         if not self.allowance.take(size, len(messages), now, is_all=size < most):
             raise TooTalkative
+        return messages
+
+    def send(self, number: int) -> None:
+        if self.pid == NO_PID:
+            return
+        with suppress(ProcessLookupError):  # gone already; the reaper will say so
+            os.kill(self.pid, number)
+
+    def close(self) -> None:
+        if self.open:
+            self.open = False
+            os.close(self.messages)
+
+
+class WorkerHandle(ProcessHandle):
+    """A worker as the arbiter sees it."""
+
+    def __init__(
+        self,
+        nr: int,
+        worker: Worker,
+        pid: int,
+        messages: int,
+        pages: Pages,
+        page: int,
+        *,
+        reports: int = -1,
+        profile_bell: int = -1,
+    ) -> None:
+        super().__init__(nr, pid, messages)
+        self.worker = worker
+        """The worker as hooks know it; the one that serves is its copy in the other process."""
+        self.pages = pages
+        self.page = page
+        """The number of its page of the scoreboard."""
+        self.reports = reports
+        """The file of its reports and stacks (`Reports`); -1 where there is none."""
+        self.profile_bell = profile_bell
+        """The write end of a pipe at which its sampler waits for orders.
+
+        A pipe rather than an eventfd: its ends have separate flags, so a worker cannot make the arbiter's writes block.
+        """
+        self.profiled = 0
+        """The number of the last order."""
+        self.kind = ""
+        """The worker's class, once it serves."""
+        self.libraries: Mapping[str, str] = {}
+        """Versions of C libraries in it."""
+
+    def receive(self, now: float, most: int = READ_SIZE) -> list[Message]:
+        messages = super().receive(now, most)
         for message in messages:
             if isinstance(message, Ready):
                 self.kind = message.kind
@@ -119,15 +144,6 @@ class WorkerHandle:
     def take_cancelled(self) -> Cancelled | None:
         """None if the monitor has not heard of it, and will not any more."""
         return Scoreboard(self.pages.page(self.page)).take_cancelled()
-
-    def send(self, number: int) -> None:
-        with suppress(ProcessLookupError):  # gone already; the reaper will say so
-            os.kill(self.pid, number)
-
-    def close(self) -> None:
-        if self.open:
-            self.open = False
-            os.close(self.messages)
 
     def ask_for_stacks(self) -> None:
         """Has the worker write its stacks: they are there a moment later (`told_stacks`), whatever it is doing."""

@@ -15,7 +15,7 @@ from tricorn.config.registry import BY_NAME, SETTINGS
 from tricorn.config.resolve import Layer, Raw
 from tricorn.config.setting import Action, Setting
 from tricorn.config.unavailable import UNAVAILABLE, Asked, Takes, Unavailable
-from tricorn.config.validators import Boolean, Invalid, Malformed
+from tricorn.config.validators import Boolean, Invalid, Malformed, Preloading
 from tricorn.spelling import hint
 from tricorn.version import __version__
 
@@ -169,7 +169,7 @@ def _help(setting: Setting[object]) -> str:
 
 
 def _shown_default(setting: Setting[object]) -> str:
-    if isinstance(setting.kind, Boolean) or setting.action is Action.UNSET:
+    if isinstance(setting.kind, Boolean | Preloading) or setting.action is Action.UNSET:
         return ""
     default = setting.default if setting.default_shown is None else setting.default_shown
     shown = ",".join(str(part) for part in default) if isinstance(default, tuple) else default

@@ -9,7 +9,7 @@ from tricorn.config import doors, foreign
 from tricorn.config.doors import Door
 from tricorn.config.registry import BY_NAME, Settings
 from tricorn.config.unavailable import UNAVAILABLE_BY_NAME
-from tricorn.config.validators import AUTO_COUNT
+from tricorn.config.validators import AUTO_COUNT, MOLD
 from tricorn.record import Record
 
 if TYPE_CHECKING:
@@ -57,6 +57,16 @@ class Config(Settings):
     def with_default(self, *names: str) -> Config:
         """Returns a copy with the defaults of these settings."""
         return self.having({name: Resolved(BY_NAME[name].default, DEFAULT) for name in names})
+
+    @property
+    def preloads(self) -> bool:
+        """Whether the arbiter loads the application."""
+        return self.preload_app is True
+
+    @property
+    def molds(self) -> bool:
+        """Whether a mold loads the application and forks the workers. With `reload` each worker loads it itself."""
+        return self.preload_app == MOLD and not self.reload
 
     @property
     def sizing(self) -> Sizing | None:

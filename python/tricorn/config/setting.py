@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import ClassVar, Generic, Protocol, TypeVar, overload
 
-from tricorn.config.validators import Boolean, Kind
+from tricorn.config.validators import Boolean, Kind, Preloading
 from tricorn.record import Record
 
 T = TypeVar("T")
@@ -113,7 +113,7 @@ class Setting(Record, Generic[T]):
 
     def __set_name__(self, owner: type[Section], name: str) -> None:
         action, before = self.action, "--"
-        if isinstance(self.kind, Boolean) and action is Action.STORE:
+        if isinstance(self.kind, Boolean | Preloading) and action is Action.STORE:
             action, before = (Action.UNSET, "--no-") if self.default else (Action.SET, "--")
         flags = (before + name.replace("_", "-"),) if self.flags == ("--",) else self.flags
         vars(self).update(name=name, section=owner.SECTION, action=action, flags=flags)

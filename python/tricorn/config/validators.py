@@ -202,6 +202,24 @@ class Boolean(Record):
         raise Malformed("expected true or false")
 
 
+Mold = Literal["mold"]
+MOLD: Mold = "mold"
+
+
+class Preloading(Record):
+    """The process that loads the application: each worker, the arbiter, or a mold."""
+
+    metavar: str = "BOOL|mold"
+
+    def parse(self, raw: object) -> bool | Mold:
+        if isinstance(raw, str) and raw.strip().lower() == MOLD:
+            return MOLD
+        try:
+            return Boolean().parse(raw)
+        except Malformed as error:
+            raise Malformed(f"{error} or {MOLD}") from None
+
+
 class Text(Record):
     metavar: str = "STRING"
 

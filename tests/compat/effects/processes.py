@@ -208,6 +208,10 @@ def sees_keepalive(impatient: Site) -> None:
 def sees_preload_app(directory: Path) -> None:
     with fact_site("preload_app = True\n") as server:
         assert facts(server)["loaded_in"] == server.pid
+    with fact_site("preload_app = 'mold'\n") as server:
+        loaded_in = facts(server)["loaded_in"]
+        assert loaded_in in proc.children(server.pid)
+        assert loaded_in != facts(server)["pid"]
 
 
 def sees_sendfile(various: Site) -> None:

@@ -94,7 +94,7 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[Core]:
     fake.check_access_log_format = fake.check_upload_dir = fake.upload_dir_in_memory = lambda text: None
     fake.check_tls = fake.publish_tls = fake.suite_names = fake.tls_page_bytes = None
     fake.enlarge_signal_stack = lambda: False
-    fake.trim_heap = None
+    fake.trim_heap = fake.adopt_orphans = None
     monkeypatch.setitem(sys.modules, "tricorn._core", fake)
     own = forget_native()
     numbers = [signal.Signals[f"SIG{name}"] for name in TOUCHED]

@@ -274,7 +274,7 @@ MAX_REQUESTS = 1000
 
 def routes(parts: Parts) -> Json:
     """Lists the cost of the application's routes since the start, the most expensive first."""
-    counted = parts.processes.routes.read()
+    counted = parts.processes.hiring.routes.read()
     rows = [
         {
             "route": each.name,

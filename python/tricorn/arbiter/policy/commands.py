@@ -24,6 +24,15 @@ class Spawn(Record):
     """A worker of this generation has served: the fork does not depend on the hook `pre_fork`."""
     stand_in: bool = False
     """An application that cannot be loaded is answered for with its traceback: nothing better serves yet."""
+    mold: int | None = None
+    """The number of the mold that forks it, which takes a moment; None: the arbiter does."""
+
+
+class StartMold(Record):
+    """Forks a mold for a generation. Comes back as Spawned or SpawnFailed."""
+
+    nr: int
+    generation: int
 
 
 class Send(Record):
@@ -146,6 +155,7 @@ class Exit(Record):
 
 Command = (
     Spawn
+    | StartMold
     | Send
     | AskForStack
     | Order

@@ -10,12 +10,13 @@ from tricorn.arbiter.policy import (
     exits,
     leaving,
     log_once,
+    molding,
     program_requests,
     reloading,
     retiring,
     signals,
 )
-from tricorn.arbiter.policy.commands import Command, Exit, Log, LogReady, Order, Spawn
+from tricorn.arbiter.policy.commands import Command, Exit, Log, LogReady, Order, Send, Spawn
 from tricorn.arbiter.policy.events import (
     ChildExited,
     Event,
@@ -79,6 +80,8 @@ def decide(state: State, event: Event, now: float) -> Decision:  # noqa: C901  #
             decision = control_requests.requested(state, ticket, request, now)
         case Quiet(seconds):
             decision = leaving.quiet(state, seconds, now)
+        case _ if event.nr in state.molds:
+            decision = molding.decide(state, state.molds[event.nr], event, now)
         case _ if event.nr in state.workers:
             decision = _of_worker(state, state.workers[event.nr], event, now)
         case _:
@@ -90,8 +93,13 @@ def _of_worker(state: State, worker: Worker, event: Event, now: float) -> Decisi
     match event:
         case Spawned(_, pid, jitter):
             orders: list[Command] = [Order((worker.nr,), not_ready=True)] if state.is_unready else []
+            if isinstance(worker.phase, Leaving):  # it was told before it had a pid
+                orders.append(Send(worker.nr, worker.phase.sent_signal))
+            state = molding.has_forked(state, worker)
             return state.with_worker(replace(worker, pid=pid, jitter=jitter)), orders
         case SpawnFailed(_, reason):
+            if worker.mold is not None:
+                return molding.not_forked(state, worker, reason, now)
             return exits.not_started(state, worker, reason, now)
         case Told(_, message):
             return _told(state, worker, message, now)
@@ -127,7 +135,7 @@ def _told(state: State, worker: Worker, message: Message, now: float) -> Decisio
 def _on_time(state: State, now: float) -> Decision:
     """Decides what is due."""
     commands: list[Command] = []
-    for worker in list(state.workers.values()):
+    for worker in list(state.processes.values()):
         if now >= state.deadline_of(worker):
             state, more = _deadline(state, worker, now)
             commands += more
@@ -138,6 +146,8 @@ def _on_time(state: State, now: float) -> Decision:
 def _deadline(state: State, worker: Worker, now: float) -> Decision:
     """Decides about a worker whose time in its phase is over."""
     match worker.phase:
+        case Booting() if worker.mold is not None and worker.pid is None:
+            return molding.hangs(state, worker, now)
         case Booting() as phase:
             return booting.overdue(state, worker, phase, now)
         case Serving(since):
@@ -152,15 +162,20 @@ def _deadline(state: State, worker: Worker, now: float) -> Decision:
 def _reconcile(state: State, commands: list[Command], now: float) -> Decision:
     """Brings the workers there are to the number wanted, after every event."""
     if state.stopping is not None:
-        return (state, commands) if state.workers else _finish(state, state.stopping, commands)
+        return (state, commands) if state.processes else _finish(state, state.stopping, commands)
     state, more = reloading.finish_trial(state, now)
     commands += more
     state = retiring.admit_retirements(state)
     for generation, target in state.wanted():
-        while state.missing(generation, target) > 0 and now >= state.backoff.until:
-            worker = Worker(state.next_nr, generation, started=now)
+        state, more = molding.provide(state, generation, target, now)
+        commands += more
+        is_possible = now >= state.backoff.until and state.can_fork(generation)
+        while is_possible and state.missing(generation, target) > 0:
+            mold = state.mold_of(generation)
+            worker = Worker(state.next_nr, generation, started=now, mold=None if mold is None else mold.nr)
             state = replace(state.with_worker(worker), next_nr=worker.nr + 1)
-            commands.append(Spawn(worker.nr, generation, target > 1, state.is_proven(generation), state.policy.reload))
+            proven, stands_in = state.is_proven(generation), state.policy.reload
+            commands.append(Spawn(worker.nr, generation, target > 1, proven, stands_in, worker.mold))
         for worker in state.surplus(generation, target):
             state, told = leaving.leave(state, worker.because("scale"), Signals.SIGTERM, now)
             commands += told

@@ -15,12 +15,12 @@ from tricorn.record import replace
 def not_started(state: State, worker: Worker, reason: str, now: float) -> Decision:
     """The system would not fork."""
     log = Log("error", f"Could not fork a worker: {reason}.")
-    return _lost(state.without(worker.nr), worker, Failure(ExitCode.WORKER_BOOT, reason), now, [log])
+    return lost(state.without(worker.nr), worker, Failure(ExitCode.WORKER_BOOT, reason), now, [log])
 
 
 def exited(state: State, worker: Worker, status: int, serving: tuple[str, ...], now: float) -> Decision:
     state = state.without(worker.nr)
-    said = _exit_log(worker, status)
+    said = exit_log(worker, status)
     logs: list[Command] = [said]
     if serving and status:
         level: Level = "debug" if _was_aborted(worker) else "error"  # what has held it was told
@@ -37,8 +37,8 @@ def exited(state: State, worker: Worker, status: int, serving: tuple[str, ...], 
         logs[0] = replace(said, level="debug")  # each of many workers fails alike
     failed = status if status in (ExitCode.WORKER_BOOT, ExitCode.APP_LOAD) else ExitCode.WORKER_BOOT
     if reason is None and status < 0 and worker.served_since is None:
-        reason = f"killed by {_signal_name(-status)} while it booted"
-    return _lost(state, worker, Failure(failed, reason, is_told=status == failed), now, logs)
+        reason = f"killed by {signal_name(-status)} while it booted"
+    return lost(state, worker, Failure(failed, reason, is_told=status == failed), now, logs)
 
 
 def cause_of(worker: Worker, status: int) -> Cause:
@@ -59,23 +59,36 @@ def _said_so(phase: Phase) -> bool:
     return isinstance(phase, Retiring) or (isinstance(phase, Serving) and phase.retire_reason is not None)
 
 
-def _lost(state: State, worker: Worker, failure: Failure, now: float, logs: list[Command]) -> Decision:
+def lost(state: State, worker: Worker, failure: Failure, now: float, logs: list[Command]) -> Decision:
     """A worker is missing: it is replaced, with restraint, or all is given up if none was ever ready."""
     if not state.proven:
         state = replace(state, failures=(*state.failures, failure))
-        if state.workers:
-            return state, logs  # others may still make it
-        first = state.failures[0]
-        state, commands = leaving.stop(state, now, Stopping(first.code, _reason(first), quick=True))
+        state, commands = given_up(state, now)
         return state, [*logs, *commands]
     if state.trial is not None and worker.generation == state.generation:
         state, commands = reloading.roll_back(state, failure.reason or "a new worker ended at once", now)
         return state, [*logs, *commands]
-    backoff = _restrain(state.backoff, worker, now)
+    state, told = made_again(state, worker, now)
+    return state, [*logs, *told]
+
+
+def given_up(state: State, now: float) -> Decision:
+    """Stops if workers have failed before any was ready, and no other may still make it."""
+    if state.proven or not state.failures or state.workers or state.stopping is not None:
+        return state, []
+    first = state.failures[0]
+    return leaving.stop(state, now, Stopping(first.code, _reason(first), quick=True))
+
+
+def made_again(state: State, worker: Worker, now: float) -> Decision:
+    """Replaces it, with restraint."""
+    backoff = restrain(state.backoff, worker, now)
+    told: list[Command] = []
     if backoff.until > now and backoff != state.backoff:
-        text = f"Workers are crashing right after their start; next restart in {backoff.until - now:g} seconds."
-        logs = [*logs, Log("warning", text)]
-    return replace(state, backoff=backoff), logs
+        who = "Molds" if worker.is_mold else "Workers"
+        text = f"{who} are crashing right after their start; next restart in {backoff.until - now:g} seconds."
+        told.append(Log("warning", text))
+    return replace(state, backoff=backoff), told
 
 
 def _reason(failure: Failure) -> str:
@@ -83,7 +96,7 @@ def _reason(failure: Failure) -> str:
     return f"{text} ({failure.reason})" if failure.reason and not failure.is_told else text
 
 
-def _restrain(backoff: Backoff, worker: Worker, now: float) -> Backoff:
+def restrain(backoff: Backoff, worker: Worker, now: float) -> Backoff:
     """One early death is an accident and is replaced at once; each that follows doubles the wait."""
     if worker.served_since is not None and now - worker.served_since >= STEADY:
         return backoff
@@ -94,13 +107,13 @@ def _restrain(backoff: Backoff, worker: Worker, now: float) -> Backoff:
     return Backoff(streak, now, now + delay)
 
 
-def _exit_log(worker: Worker, status: int) -> Log:
+def exit_log(worker: Worker, status: int) -> Log:
     """gunicorn's words, which log scrapers know; but one we killed did not run out of memory."""
     sent = worker.phase.sent_signal if isinstance(worker.phase, Leaving) else None
     if status >= 0:
         level: Level = "debug" if status == 0 or _was_aborted(worker) else "error"
         return Log(level, f"{worker} exited with code {status}.")
-    name = _signal_name(-status)
+    name = signal_name(-status)
     if name == "SIGKILL":
         if sent is Signals.SIGKILL:
             return Log("warning", f"{worker} was sent SIGKILL: it did not exit in time.")
@@ -113,7 +126,7 @@ def _was_aborted(worker: Worker) -> bool:
     return isinstance(worker.phase, Leaving) and worker.phase.sent_signal is Signals.SIGABRT
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
     try:
         return Signals(number).name
     except ValueError:

@@ -12,6 +12,11 @@ from tricorn.record import replace
 
 
 def leave(state: State, worker: Worker, signal: Signals, now: float) -> Decision:
+    if worker.is_mold:
+        # It has no request to finish, and no handler for TERM. KILL is for one that hangs while it loads.
+        signal = signal if signal is Signals.SIGKILL else Signals.SIGTERM
+        phase = told_to_leave(worker.phase, signal, NEVER if signal is Signals.SIGKILL else now + QUIT_PATIENCE)
+        return state.with_worker(replace(worker, phase=phase)), [Send(worker.nr, signal)]
     patience = {
         Signals.SIGTERM: state.policy.graceful_timeout,
         Signals.SIGQUIT: QUIT_PATIENCE,
@@ -36,7 +41,7 @@ def order(state: State, worker: Worker) -> Order:
 
 def escalate(state: State, worker: Worker, phase: Leaving, now: float) -> Decision:
     """Its time to leave is over: it is told more clearly."""
-    if phase.sent_signal is not Signals.SIGTERM:
+    if phase.sent_signal is not Signals.SIGTERM or worker.is_mold:
         return leave(state, worker, Signals.SIGKILL, now)
     patience = f"{state.policy.graceful_timeout:g} seconds (graceful_timeout)"
     log = Log("warning", f"{worker} is still running after {patience}.")
@@ -85,7 +90,7 @@ def stop(state: State, now: float, stopping: Stopping) -> Decision:
         commands.append(Log("info", "Quick shutdown requested"))
         stopping = replace(before, quick=True)
     state = replace(state, stopping=stopping, trial=None, reload_pending=False, drain_at=None)
-    for worker in list(state.workers.values()):
+    for worker in list(state.processes.values()):
         state, told = leave(state, worker.because("shutdown"), signal, now)
         commands += told
     return state, commands

@@ -90,7 +90,7 @@ def roll_back(state: State, reason: str, now: float) -> Decision:
     trial = state.trial
     if trial is None:
         return state, []
-    failing = state.of(state.generation)
+    failing = [*state.of(state.generation), *filter(None, [state.mold_of(state.generation)])]
     log = Log("error", f"Reload failed; the old workers keep serving: {reason}")
     commands: list[Command] = [log, Rollback(state.generation, reason)]
     state = replace(state, generation=trial.previous, target=trial.target, policy=trial.policy, trial=None)
@@ -108,7 +108,7 @@ def finish_trial(state: State, now: float) -> Decision:
         return state, []
     commands: list[Command] = [Commit(state.generation)]
     state = replace(state, trial=None)
-    for worker in list(state.workers.values()):
+    for worker in list(state.processes.values()):
         if worker.generation != state.generation and not isinstance(worker.phase, Leaving):
             state, told = leaving.leave(state, worker.because("reload"), Signals.SIGTERM, now)
             commands += told

@@ -25,6 +25,8 @@ class Policy(Record):
     max_worker_lifetime: float
     max_worker_lifetime_jitter: float
     reload: bool
+    molds: bool
+    """Workers are forked by a mold, which has loaded the application (`preload_app = mold`)."""
     daemon: bool
     reuse_port: bool
     workers: int

@@ -66,7 +66,7 @@ def _on_usr1(state: State, now: float) -> Decision:
 
 def reopen(state: State, now: float) -> Decision:
     # A worker that boots has no handler yet, and the signal would kill it: it is told when it is ready.
-    ready = [worker.nr for worker in state.workers.values() if worker.served_since is not None]
+    ready = [worker.nr for worker in state.processes.values() if worker.served_since is not None]
     return replace(state, reopened=now), [ReopenLogs(), *(Send(nr, Signals.SIGUSR1) for nr in ready)]
 
 

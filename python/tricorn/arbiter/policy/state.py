@@ -55,6 +55,8 @@ class State(Record):
     extra: int = 0
     """Workers that a program's own arbiter has started besides."""
     workers: Mapping[int, Worker] = MappingProxyType({})
+    molds: Mapping[int, Worker] = MappingProxyType({})
+    """Processes that have loaded the application and fork workers (`molding`); numbered with the workers."""
     generation: int = 1
     next_nr: int = 1
     proven: bool = False
@@ -86,10 +88,46 @@ class State(Record):
     """Notices of the workers of a generation, and when they were logged."""
 
     def with_worker(self, worker: Worker) -> State:
+        if worker.is_mold:
+            return replace(self, molds=MappingProxyType({**self.molds, worker.nr: worker}))
         return replace(self, workers=MappingProxyType({**self.workers, worker.nr: worker}))
 
     def without(self, nr: int) -> State:
+        if nr in self.molds:
+            return replace(self, molds=MappingProxyType({k: m for k, m in self.molds.items() if k != nr}))
         return replace(self, workers=MappingProxyType({k: w for k, w in self.workers.items() if k != nr}))
+
+    @property
+    def processes(self) -> Mapping[int, Worker]:
+        """Workers and molds."""
+        return {**self.workers, **self.molds} if self.molds else self.workers
+
+    def mold_of(self, generation: int) -> Worker | None:
+        """The mold of a generation that boots, or forks its workers."""
+        found = (each for each in self.molds.values() if each.generation == generation)
+        return next((each for each in found if not isinstance(each.phase, Leaving)), None)
+
+    def policy_of(self, generation: int) -> Policy:
+        return self.trial.policy if self.trial is not None and generation == self.trial.previous else self.policy
+
+    def lacks_mold(self, generation: int, target: int) -> bool:
+        """Whether a mold is to be made; until a worker has served, one that failed is not tried again."""
+        given_up = self.stopping is not None or (not self.proven and bool(self.failures))
+        if target <= 0 or given_up or not self.policy_of(generation).molds:
+            return False
+        # One that is killed because it is of no use is replaced when it is gone: what then happens depends on why.
+        return not any(
+            not isinstance(mold.phase, Leaving) or mold.phase.failure is not None
+            for mold in self.molds.values()
+            if mold.generation == generation
+        )
+
+    def can_fork(self, generation: int) -> bool:
+        """Whether there is what forks workers of this generation."""
+        if not self.policy_of(generation).molds:
+            return True
+        mold = self.mold_of(generation)
+        return mold is not None and isinstance(mold.phase, Serving)
 
     def of(self, generation: int) -> list[Worker]:
         """The workers of a generation that count, oldest first."""
@@ -149,9 +187,9 @@ class State(Record):
 
     def deadlines(self) -> Iterator[float]:
         """Lists when a Tick is due."""
-        for worker in self.workers.values():
+        for worker in self.processes.values():
             yield self.deadline_of(worker)
-        if any(self.missing(*wanted) > 0 for wanted in self.wanted()):
+        if any(self.missing(*wanted) > 0 or self.lacks_mold(*wanted) for wanted in self.wanted()):
             yield self.backoff.until
         if self.drain_at is not None:
             yield self.drain_at
@@ -164,7 +202,7 @@ class State(Record):
                 return worker.started + policy.boot_timeout if policy.boot_timeout > 0 else NEVER
             case Booting(overdue=float(overdue)):
                 return overdue
-            case Serving(since, None) if policy.max_worker_lifetime > 0:
+            case Serving(since, None) if policy.max_worker_lifetime > 0 and not worker.is_mold:
                 return since + policy.max_worker_lifetime + worker.jitter * policy.max_worker_lifetime_jitter
             case Leaving(deadline=deadline):
                 return deadline

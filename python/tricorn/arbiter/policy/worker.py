@@ -96,6 +96,13 @@ class Worker(Record):
     """The first reason to go, once it is decided."""
     parted: bool = False
     """Has closed its idle connections, and leaves; said with `reload` only."""
+    is_mold: bool = False
+    """Loads the application and forks the workers of its generation (`molding`): its phases are Booting, Serving and
+    Leaving, and it serves no request."""
+    mold: int | None = None
+    """The number of the mold that forks it; None: the arbiter does."""
+    failed_forks: int = 0
+    """Forks of a mold that have failed one after another."""
 
     def because(self, cause: Cause) -> Worker:
         return self if self.cause is not None else replace(self, cause=cause)
@@ -119,7 +126,7 @@ class Worker(Record):
         return self.phase.silent if isinstance(self.phase, Serving | Retiring) else None
 
     def __str__(self) -> str:
-        return f"Worker (pid:{self.pid})"
+        return f"{'Mold' if self.is_mold else 'Worker'} (pid:{self.pid})"
 
 
 def contribution(worker: Worker) -> tuple[int, int]:

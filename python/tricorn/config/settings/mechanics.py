@@ -8,6 +8,7 @@ from tricorn.config.validators import (
     Boolean,
     EnvAssignments,
     OptionalText,
+    Preloading,
     Text,
     TextList,
     Umask,
@@ -19,10 +20,11 @@ class Mechanics(Section):
 
     preload_app = Setting(
         flags=("--preload",),
-        kind=Boolean(),
+        kind=Preloading(),
         default=False,
         help="Load the application once, before forking, so that workers share its memory.",
-        doc="Saves memory. HUP then cannot reload the application's code.",
+        doc="`true`: the arbiter loads it, and HUP cannot reload its code. `mold`: a process of its own loads it and "
+        "forks the workers, and HUP reloads the code ([how](../guides/share-memory.md)).",
     )
 
     sendfile = Setting(

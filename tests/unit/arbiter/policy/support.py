@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from signal import Signals
 from typing import Any
 
-from tricorn.arbiter.policy.commands import Command, Exit, Log, Reload, RunReloadHooks, Send, Spawn
+from tricorn.arbiter.policy.commands import Command, Exit, Log, Reload, RunReloadHooks, Send, Spawn, StartMold
 from tricorn.arbiter.policy.decide import decide
 from tricorn.arbiter.policy.events import Event, Prepared, Reloaded, Signalled, Spawned, Start, Tick, Told
 from tricorn.arbiter.policy.settings import Policy
@@ -24,6 +24,7 @@ QUIET = Policy(
     max_worker_lifetime=0,
     max_worker_lifetime_jitter=0,
     reload=False,
+    molds=False,
     daemon=False,
     reuse_port=False,
     workers=0,
@@ -48,7 +49,7 @@ class Arbiter:
     def feel(self, event: Event) -> list[Command]:
         self.state, commands = decide(self.state, event, self.now)
         for command in list(commands):
-            if isinstance(command, Spawn):
+            if isinstance(command, StartMold) or (isinstance(command, Spawn) and command.mold is None):
                 self.feel(Spawned(command.nr, command.nr + 100))
         return commands
 

@@ -23,7 +23,7 @@ def examine(scene: Scene) -> Iterator[Finding]:
             "threads-and-preload",
             Severity.WARNING,
             f"OpenTelemetry's {' and '.join(exporters)} was created at import, and preload_app is on: its thread runs "
-            "in the arbiter, and locks that it holds during a fork stay locked in that worker.",
+            "in the process that loads the application, and locks that it holds in a fork stay locked in that worker.",
             "Create the provider in the hook post_fork, or turn preload_app off.",
         )
     if scene.threads:
