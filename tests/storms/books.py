@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.harness import proc, until
 from tests.harness.marked import Outcomes, calls, ran
+from tests.harness.molds import Molded
 from tests.harness.site import rests
 from tests.harness.wire import request
 from tests.storms.scene import Scene, capacity, settled
@@ -14,6 +15,8 @@ from tests.storms.scene import Scene, capacity, settled
 GAUGES = ("queued", "body_bytes")
 SLACK = 8
 """Descriptors that an interpreter opens when it first needs them (a random source, the file of a late import)."""
+OF_ARBITER = 3
+"""Descriptors that the arbiter keeps since its first reload."""
 
 
 def balance(scene: Scene, outcomes: Outcomes) -> None:
@@ -76,6 +79,14 @@ def places(scene: Scene) -> None:
 
 def descriptors(scene: Scene) -> dict[int, int]:
     return {pid: proc.descriptors(pid) for pid in settled(scene)}
+
+
+def nothing_left_of(scene: Scene, arbiter: int) -> None:
+    """No zombie, no process that nobody knows, and no descriptor of a process that has ended."""
+    if isinstance(scene.server, Molded):
+        scene.server.steady(scene.workers)
+    most = arbiter + OF_ARBITER
+    until(lambda: proc.descriptors(scene.server.pid) <= most, f"the arbiter holds {most} descriptors", within=20)
 
 
 def gave_back(scene: Scene, most: int) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.apps.counted import MEET
 from tests.harness import GREEN, Site, Wire, proc, until
+from tests.harness.molds import Molded
 from tests.harness.server import free_port
 from tests.harness.transports import CLEAR, Transport
 
@@ -57,7 +58,9 @@ class Bill:
 class Scene:
     """A server with `workers` workers of a class, and a ledger; a context manager."""
 
-    def __init__(self, worker_class: str, workers: int, directory: Path, transport: Transport = CLEAR) -> None:
+    def __init__(
+        self, worker_class: str, workers: int, directory: Path, transport: Transport = CLEAR, *, molds: bool = False
+    ) -> None:
         self.worker_class = worker_class
         self.transport = transport
         self.workers = workers
@@ -80,7 +83,8 @@ class Scene:
             control=str(self.control),
         )
         config += MEET + transport.lines
-        self.server = Site(config, app="stormy:application", workers=workers, env={"LEDGER": str(self.ledger)})
+        site = Molded if molds else Site
+        self.server = site(config, app="stormy:application", workers=workers, env={"LEDGER": str(self.ledger)})
         self.server.wire_type = transport.connect
 
     def __enter__(self) -> Scene:  # noqa: PYI034 (typing.Self is younger than Python 3.10)
@@ -114,7 +118,7 @@ class Scene:
             self.bill.complaints.append(what)
 
     def processes(self) -> list[int]:
-        return [self.server.pid, *self.server.worker_pids()]
+        return [self.server.pid, *proc.children(self.server.pid)]
 
     def resume(self) -> None:
         for pid in self.processes() if self.server.process.poll() is None else []:

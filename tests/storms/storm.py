@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.harness import proc
 from tests.harness.marked import Marked
 from tests.harness.site import replaced
 from tests.harness.transports import NAMES, Transport, named
@@ -32,32 +33,31 @@ class Plan(NamedTuple):
     transport: Transport
     ends_in_load: bool
     """The server is told to stop while requests come; else it is looked at first."""
+    molds: bool
+    """A mold forks the workers (`preload_app = mold`)."""
 
     def __str__(self) -> str:
         kinds = ", ".join(kind.name for kind in self.kinds)
         end = ", TERM under load" if self.ends_in_load else ""
-        by = f"{self.worker_class} × {self.workers}, {self.transport}"
+        by = f"{self.worker_class} × {self.workers}{' of a mold' if self.molds else ''}, {self.transport}"
         return f"storm {self.seed}: {by}, {self.seconds:.1f} s of {kinds}{end}"
 
 
 def plan(seed: int) -> Plan:
     dice = random.Random(seed)
     worker_class = CLASSES[seed % len(CLASSES)]
-    return Plan(
-        seed,
-        worker_class,
-        dice.randint(1, 3),
-        weather.forecast(worker_class, dice),
-        dice.uniform(2.0, 5.0),
-        named(NAMES[seed // len(CLASSES) % len(NAMES)]),
-        dice.random() < 1 / 3,
-    )
+    workers, kinds, seconds = dice.randint(1, 3), weather.forecast(worker_class, dice), dice.uniform(2.0, 5.0)
+    ends_in_load, molds = dice.random() < 1 / 3, dice.random() < 1 / 3
+    if molds:
+        kinds += weather.OF_MOLDS
+    transport = named(NAMES[seed // len(CLASSES) % len(NAMES)])
+    return Plan(seed, worker_class, workers, kinds, seconds, transport, ends_in_load, molds)
 
 
 def rage(planned: Plan) -> None:
     """Raises AssertionError, with the plan and the server's log, when something does not hold."""
     with tempfile.TemporaryDirectory(prefix="tricorn-storm-") as folder:
-        scene = Scene(planned.worker_class, planned.workers, Path(folder), planned.transport)
+        scene = Scene(planned.worker_class, planned.workers, Path(folder), planned.transport, molds=planned.molds)
         try:
             happen(scene, planned)
         except (AssertionError, OSError) as error:
@@ -78,7 +78,7 @@ def happen(scene: Scene, planned: Plan) -> None:
     )
     with scene, clients as load:
         load.settle(20)
-        before = max(books.descriptors(scene).values())
+        before, arbiter = max(books.descriptors(scene).values()), proc.descriptors(scene.server.pid)
         front = Front(scene, planned.kinds, dice)
         front.begin()
         scene.wait(planned.seconds)
@@ -94,6 +94,7 @@ def happen(scene: Scene, planned: Plan) -> None:
         load.settle(20)
         books.balance(scene, load.stop())
         books.gave_back(scene, before + CLIENTS)
+        books.nothing_left_of(scene, arbiter)
 
 
 def stop_under_load(scene: Scene, load: Marked, dice: random.Random) -> None:

@@ -267,6 +267,41 @@ WEATHER = [
 """Hubs and loops are not ours, and promise nothing without memory."""
 
 
+def dying_molds(scene: Scene, dice: random.Random) -> None:
+    """Molds die of SIGKILL: those that fork, and those that load the application."""
+    while scene.wait(dice.uniform(0.3, 1.5)):
+        workers = scene.server.worker_pids()
+        for pid in proc.children(scene.server.pid):
+            if pid not in workers:
+                send(pid, signal.SIGKILL)
+
+
+def dying_forks(scene: Scene, dice: random.Random) -> None:
+    """Whatever a mold has just forked dies of SIGKILL: the process between, or the worker before it says anything.
+
+    So that there is something, workers leave meanwhile.
+    """
+    while scene.wait(dice.uniform(0.2, 1.0)):
+        if dice.random() < 0.5 and (serving := scene.serving()):
+            send(dice.choice(serving), signal.SIGTERM)
+        end = time.monotonic() + dice.uniform(0.05, 0.4)
+        while time.monotonic() < end:
+            for child in proc.children(scene.server.pid):
+                for fork in proc.children(child):
+                    if is_fork_of(fork, child) and dice.random() < 0.5:
+                        send(fork, signal.SIGKILL)
+
+
+def is_fork_of(fork: int, mold: int) -> bool:
+    """Not of a worker: the application of a storm forks, too."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return proc.threads(mold) == 1 and proc.parent(fork) == mold
+    return False
+
+
+OF_MOLDS = [Weather("dying-molds", dying_molds), Weather("dying-forks", dying_forks)]
+
+
 def forecast(worker_class: str, dice: random.Random) -> list[Weather]:
     """Three to five kinds that this class can have."""
     possible = [kind for kind in WEATHER if not kind.classes or worker_class in kind.classes]
