@@ -17,6 +17,10 @@ pub(super) struct Body {
 }
 
 impl Body {
+    pub fn of(framing: Framing) -> Body {
+        Body { framing, ..Body::default() }
+    }
+
     /// The head is written: from here on the framing is fixed.
     #[inline]
     pub fn begin(&mut self, framing: Framing) {
@@ -58,6 +62,12 @@ impl Body {
     /// Whether no more bytes are sent, whatever is offered.
     pub fn is_full(&self) -> bool {
         matches!(self.framing, Framing::None | Framing::Length(0))
+    }
+
+    /// Bytes of the length that are still to come.
+    #[inline]
+    pub fn missing(&self) -> u64 {
+        if let Framing::Length(missing) = self.framing { missing } else { 0 }
     }
 
     pub fn sent(&self) -> u64 {

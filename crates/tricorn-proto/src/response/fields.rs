@@ -1,8 +1,9 @@
 //! The application's fields of one response, checked, and what they say.
 use super::app_field::{Use, asks_to_close, classify};
+use super::compression::Treatment;
 use super::fault::{Fault, bad_name, bad_value};
 use crate::message::FieldList;
-use crate::message::grammar::{decimal, is_field_value, is_token, trim_ows};
+use crate::message::grammar::{decimal, is_field_value, is_named, is_token, list, trim_ows};
 
 /// Reused from reply to reply.
 #[derive(Debug, Default)]
@@ -69,6 +70,49 @@ impl Fields {
         Ok(())
     }
 
+    /// Says what becomes of the response. With a coding the list has no Content-Length any more, though the application has promised one.
+    pub fn treat(&mut self, treatment: Treatment, standing: &FieldList) {
+        if !treatment.varies {
+            return;
+        }
+        let before = std::mem::take(&mut self.list);
+        let coded = treatment.coding.is_some();
+        // The last Vary gets the name: some caches look at one line only.
+        let last_vary =
+            before.iter().enumerate().filter(|(_, (name, _))| is_named(name, b"vary")).map(|(at, _)| at).last();
+        let says_so = before.iter().any(|(name, value)| is_named(name, b"vary") && varies(value));
+        for (at, (name, value)) in before.iter().enumerate() {
+            match name.len() {
+                4 if last_vary == Some(at) && !says_so => {
+                    self.list.push(name, &[value, b", Accept-Encoding"].concat());
+                }
+                4 if treatment.weakens && is_named(name, b"etag") && value.starts_with(b"\"") => {
+                    self.list.push(name, &[b"W/", value].concat());
+                }
+                13 if coded && is_named(name, b"accept-ranges") => {}
+                14 if coded && is_named(name, b"content-length") => self.length_at = None,
+                _ => {
+                    if self.length_at == Some(at as u32) {
+                        self.length_at = u32::try_from(self.list.len()).ok();
+                    }
+                    self.list.push(name, value);
+                }
+            }
+        }
+        if let Some(coding) = treatment.coding {
+            self.list.push(b"Content-Encoding", coding.name().as_bytes());
+        }
+        if last_vary.is_none() {
+            // A standing field would not be sent beside it.
+            let value = match standing.last(b"vary") {
+                Some(value) if varies(value) => value.to_vec(),
+                Some(value) => [value, b", Accept-Encoding"].concat(),
+                None => b"Accept-Encoding".to_vec(),
+            };
+            self.list.push(b"Vary", &value);
+        }
+    }
+
     /// Whether this Content-Length is the first; a second one must say the same.
     fn note_length(&mut self, value: &[u8]) -> Result<bool, Fault> {
         let Some(length) = decimal(value) else {
@@ -132,6 +176,11 @@ impl Fields {
     pub fn upgrade(&self) -> bool {
         self.upgrades
     }
+}
+
+/// Whether a value of Vary has Accept-Encoding among what it names.
+fn varies(value: &[u8]) -> bool {
+    list(value).any(|name| name == b"*" || name.eq_ignore_ascii_case(b"accept-encoding"))
 }
 
 /// The application must not be able to end a line: what follows would be a header, or a response, of its client's

@@ -1,6 +1,7 @@
 //! One request's response: the rules of RFC 9110 on what it may carry, once for every gateway and wire.
 mod app_field;
 mod body;
+pub mod compression;
 pub mod error_page;
 mod event_stream;
 mod fault;

@@ -7,6 +7,7 @@
 //! ```
 use super::app_field::{Use, classify};
 use super::body::{Body, Portion};
+use super::compression::Treatment;
 use super::event_stream::EventStream;
 use super::fault::{Fault, bad_status};
 use super::fields::{Fields, check};
@@ -74,6 +75,8 @@ pub struct Reply {
     /// Value of the X-Request-ID field to be sent unless the application has its own; empty: none.
     request_id: Vec<u8>,
     body: Body,
+    /// What is sent is compressed: the body as the application has it.
+    plain: Option<Body>,
     /// The body is an event stream of unknown length.
     events: Option<EventStream>,
     trailers: FieldList,
@@ -98,6 +101,7 @@ impl Reply {
         self.status = 0;
         self.fields.clear();
         self.body = Body::default();
+        self.plain = None;
         self.events = None;
         self.trailers.clear();
     }
@@ -184,6 +188,38 @@ impl Reply {
         self.fields.list()
     }
 
+    /// What becomes of the response is decided, before its head is sent. With a coding the body that is sent is not the application's any
+    /// more: [`Reply::offer`] says what is to be compressed, and the lengths given to [`Reply::head`] and [`Reply::body`] are those of the
+    /// result. `standing`: as [`HeadInputs::standing`].
+    pub fn treat(&mut self, treatment: Treatment, standing: &FieldList) {
+        if self.phase != Phase::Open {
+            return;
+        }
+        if treatment.coding.is_some() {
+            let promised = self.fields.content_length().map_or(Framing::Delimited, Framing::Length);
+            self.plain = Some(Body::of(promised));
+            self.events = EventStream::of(self.fields.list()).filter(|_| promised == Framing::Delimited);
+        }
+        self.fields.treat(treatment, standing);
+    }
+
+    /// Whether what is sent is compressed.
+    #[inline]
+    pub fn is_compressed(&self) -> bool {
+        self.plain.is_some()
+    }
+
+    /// The application offers a piece of a body that is compressed: the part of it that belongs to the body.
+    pub fn offer<'p>(&mut self, piece: &'p [u8]) -> &'p [u8] {
+        let Some(plain) = self.plain.as_mut().filter(|_| self.phase != Phase::Done) else { return b"" };
+        let count = plain.offer(piece.len() as u64).length as usize;
+        let piece = &piece[..count.min(piece.len())];
+        if let Some(events) = &mut self.events {
+            events.add(piece);
+        }
+        piece
+    }
+
     /// Decides the head, which is then to be sent: from here on the framing is fixed. `None`: it was sent, or there is no
     /// status.
     #[inline]
@@ -196,18 +232,23 @@ impl Reply {
             method: self.method,
             version: self.version,
             status: self.status,
-            announced: fields.content_length(),
+            announced: fields.content_length().filter(|_| self.plain.is_none()),
             known: inputs.body_length,
         });
         self.phase = Phase::HeadSent;
         self.body.begin(decision.framing);
-        if inputs.body_length.is_none() && matches!(decision.framing, Framing::Delimited | Framing::UntilClose) {
+        if let Some(plain) = self.plain.as_mut().filter(|_| decision.framing == Framing::None) {
+            plain.begin(Framing::None);
+        }
+        if inputs.body_length.is_some() || !matches!(decision.framing, Framing::Delimited | Framing::UntilClose) {
+            self.events = None;
+        } else if self.plain.is_none() {
             self.events = EventStream::of(fields.list());
         }
         // After a final 1xx (an upgrade) the connection speaks something else.
         let tunnel = self.status < 200 || decision.framing == Framing::UntilClose;
         self.reuse &= !(inputs.close || fields.want_close() || tunnel);
-        let has_length = decision.keep_length && fields.content_length().is_some();
+        let has_length = decision.keep_length && fields.length_at().is_some();
         Some(ResponseHead {
             version: self.version,
             status: self.status,
@@ -255,7 +296,7 @@ impl Reply {
     /// These bytes of the body are sent.
     #[inline]
     pub fn sends(&mut self, piece: &[u8]) {
-        if let Some(events) = &mut self.events {
+        if let Some(events) = self.events.as_mut().filter(|_| self.plain.is_none()) {
             events.add(piece);
         }
     }
@@ -265,9 +306,10 @@ impl Reply {
     pub fn end(&mut self) -> Ending<'_> {
         let was = std::mem::replace(&mut self.phase, Phase::Done);
         let close = if self.reuse { End::Reuse } else { End::Close };
+        let missing = self.plain.as_ref().unwrap_or(&self.body).missing().max(self.body.missing());
         let (end, mark, whole) = match (was, self.body.framing()) {
             (Phase::Open, _) => (End::Close, None, false),
-            (_, Framing::Length(missing @ 1..)) => (End::Short { missing }, None, false),
+            _ if missing > 0 => (End::Short { missing }, None, false),
             (Phase::HeadSent, Framing::Delimited) => (close, Some(&self.trailers), true),
             (was, _) => (close, None, was == Phase::HeadSent),
         };
@@ -276,7 +318,12 @@ impl Reply {
 
     /// Whether the body has all the bytes that it may have: what is offered from now on is dropped.
     pub fn is_full(&self) -> bool {
-        self.phase == Phase::HeadSent && self.body.is_full()
+        self.phase == Phase::HeadSent && self.plain.as_ref().unwrap_or(&self.body).is_full()
+    }
+
+    /// How many bytes are missing of the body that the application has promised.
+    pub fn missing(&self) -> u64 {
+        self.plain.as_ref().unwrap_or(&self.body).missing()
     }
 
     /// The server has sent a response of its own in place of this one, with so many body bytes.
@@ -284,9 +331,14 @@ impl Reply {
         self.body.replaced(sent);
     }
 
-    /// Body bytes of the application that were counted (sent) so far.
+    /// Body bytes that were counted (sent) so far.
     pub fn body_sent(&self) -> u64 {
         self.body.sent()
+    }
+
+    /// The same in bytes of the application.
+    pub fn body_taken(&self) -> u64 {
+        self.plain.as_ref().unwrap_or(&self.body).sent()
     }
 
     /// Body bytes dropped because the response may not carry them or exceeded Content-Length.
