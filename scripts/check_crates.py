@@ -40,6 +40,9 @@ ALLOWED = {
         "rustix",
         "rustls",
         "aws-lc-rs",
+        "flate2",
+        "brotli",
+        "zstd-safe",
     },
     "tricorn-py": {"tricorn-proto", "tricorn-io", "tricorn-load", "tricorn-doctor", "pyo3", "rcgen", "rustc-hash"},
     "tricorn-load": {

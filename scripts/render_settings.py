@@ -21,7 +21,16 @@ from tricorn.config.borrowed_environment import APPLICATION, NAMES
 from tricorn.config.collectors import StatsdHost, SyslogAddress
 from tricorn.config.doors import Doors
 from tricorn.config.header_fields import HeaderFields, ServerName
-from tricorn.config.kinds import Affinity, CertificateFiles, CertReqs, HttpProtocols, OffloadTargets, ProxyHeaders
+from tricorn.config.kinds import (
+    Affinity,
+    CertificateFiles,
+    CertReqs,
+    Codings,
+    HttpProtocols,
+    MediaTypes,
+    OffloadTargets,
+    ProxyHeaders,
+)
 from tricorn.config.lookups import (
     ClassName,
     Dictionary,
@@ -168,6 +177,8 @@ FORMS = {
     Affinity: "`auto`, `off`, or some of `mcp`, `socketio`, `header:NAME`, `cookie:NAME`, `query:NAME` and `peer`, "
     "comma-separated; in a file also a list",
     HttpProtocols: "`h1`, `h2`, or both, comma-separated; in a file also a list",
+    Codings: "`on`, `off`, or some of `zstd`, `br` and `gzip`, comma-separated; in a file also a list",
+    MediaTypes: "media types such as `text/html`, `text/*` or `*+json`, comma-separated; in a file also a list",
     ProxyHeaders: "names, comma-separated; in a file also a list",
 }
 

@@ -13,6 +13,7 @@ import pytest
 
 from tests.compat.effects import (
     collectors,
+    compression,
     debugging,
     doctor,
     event_loops,
@@ -50,7 +51,7 @@ BEYOND = {
 Effect = Callable[..., None]
 """Its parameters are the directory of the test, and servers of `MAKERS`."""
 
-OURS = (doctor, own, queueing)
+OURS = (compression, doctor, own, queueing)
 MODULES = (processes, event_loops, requests, logs, collectors, debugging, tls, http2, *OURS)
 TABLE: dict[str, Effect] = {
     name.removeprefix("sees_"): effect

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.mutants.collectors import COLLECTORS
+from tests.mutants.compression import COMPRESSION
 from tests.mutants.control import CONTROL_SOCKET
 from tests.mutants.deployment import DEPLOYMENT
 from tests.mutants.doctor import DOCTOR
@@ -33,4 +34,5 @@ FAULTS: tuple[Fault, ...] = (
     *DOCUMENTATION,
     *WORKERS,
     *TLS,
+    *COMPRESSION,
 )

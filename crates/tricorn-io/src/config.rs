@@ -1,5 +1,6 @@
 //! Everything the core is told. One per worker, immutable.
 use crate::clock::SECOND;
+use crate::compress::Compressors;
 use crate::stream::Stream;
 use crate::tls::Source;
 use rustix::fd::OwnedFd;
@@ -88,6 +89,8 @@ pub struct Config {
     pub date: bool,
     /// Fields that every reply has unless the application sets one of the same name.
     pub standing_fields: FieldList,
+    /// Compresses replies; `None`: none is.
+    pub compress: Option<Arc<Compressors>>,
     /// Responses to trusted peers tell the load of this server (`metrics/load/`).
     pub load_report: bool,
     /// Makes the gateway's own buffers for large bodies.

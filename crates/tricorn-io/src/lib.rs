@@ -21,6 +21,7 @@
 
 mod active;
 mod borrowed;
+mod compress;
 mod config;
 mod disk;
 mod engine;
@@ -43,6 +44,7 @@ use tricorn_sys as sys;
 pub use tricorn_sys::clock;
 
 pub use active::{Active, Departure, Effects, Grace, Read};
+pub use compress::{Compressors, Failed, STREAMS as COMPRESSED_STREAMS, Stream as CompressedStream};
 pub use config::{
     Allocate, BodyBuffer, Config, Door, Failpoint, FrontEnd, Http2, MaxConcurrency, ProxyProtocol, QueueOrder,
     Received, TlsDoors,

@@ -10,13 +10,15 @@ use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 use tricorn_io::clock::MILLI;
-use tricorn_io::{Config, Failpoint, Http2, MaxConcurrency, Place, QueueOrder, WaitSite};
+use tricorn_io::{Compressors, Config, Failpoint, Http2, MaxConcurrency, Place, QueueOrder, WaitSite};
 use tricorn_proto::http1::limits::MAX_HEAD;
 use tricorn_proto::http1::{HeadPolicy, HeaderMap, Leniency, Limits};
 use tricorn_proto::http2::{Rate, Settings};
 use tricorn_proto::message::FieldList;
+use tricorn_proto::message::coding::Coding;
 use tricorn_proto::message::grammar::{is_field_value, is_token};
 use tricorn_proto::peer::{ProxyPolicy, Trust};
+use tricorn_proto::response::compression::{self, MediaRange};
 
 /// What `Core` needs to be made.
 pub struct CoreOptions {
@@ -65,6 +67,7 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         server: options.get::<String>("server")?.into_bytes(),
         date: options.get("date")?,
         standing_fields: standing_fields(&options)?,
+        compress: compress(&options)?,
         load_report: options.optional::<Option<String>>("load_report")?.as_deref() == Some("orca"),
         allocate: Some(BytesBuffer::make),
         timeout: options.optional_seconds("timeout")?,
@@ -220,6 +223,20 @@ fn standing_fields(options: &Options<'_, '_>) -> PyResult<FieldList> {
         fields.push(name.as_bytes(), value.as_bytes());
     }
     Ok(fields)
+}
+
+/// Which responses are compressed; `None`: none is.
+fn compress(options: &Options<'_, '_>) -> PyResult<Option<Arc<Compressors>>> {
+    let unknown = |name: &str, value: &str| PyValueError::new_err(format!("core option {name}: {value}"));
+    let codings = options.optional::<Vec<String>>("compress")?;
+    let types = options.optional::<Vec<String>>("compress_types")?;
+    let coding = |name: &String| Coding::of(name.as_bytes()).ok_or_else(|| unknown("compress", name));
+    let range = |text: &String| MediaRange::parse(text).ok_or_else(|| unknown("compress_types", text));
+    Ok(Compressors::of(compression::Policy {
+        codings: codings.iter().map(coding).collect::<PyResult<_>>()?,
+        types: types.iter().map(range).collect::<PyResult<_>>()?,
+        private: options.optional("compress_private")?,
+    }))
 }
 
 fn admin_paths(options: &Options<'_, '_>) -> PyResult<tricorn_io::reactor::AdminPaths> {

@@ -34,7 +34,7 @@ impl<'a, 'py> Piece<'a, 'py> {
         let inputs = texts
             .as_ref()
             .map_or_else(HeadInputs::default, |(wall, load)| engine.head_inputs(wall, load.as_deref(), body_length));
-        if bytes.len() >= WITHOUT_GIL {
+        if bytes.len() >= WITHOUT_GIL || exchange.is_long_to_compress(bytes.len()) {
             let kept = self.kept();
             return self.owner.py().detach(|| engine.write(exchange, &inputs, bytes, || kept));
         }
@@ -45,7 +45,7 @@ impl<'a, 'py> Piece<'a, 'py> {
     pub fn write_last(&self, engine: &Engine, exchange: &mut Exchange) -> End {
         let (wall, load, bytes) = (exchange.wall.clone(), engine.told_load(exchange), self.bytes);
         let inputs = engine.head_inputs(&wall, load.as_deref(), Some(bytes.len() as u64));
-        if bytes.len() >= WITHOUT_GIL {
+        if bytes.len() >= WITHOUT_GIL || exchange.is_long_to_compress(bytes.len()) {
             let kept = self.kept();
             return self.owner.py().detach(|| exchange.write_last(&inputs, bytes, || kept));
         }

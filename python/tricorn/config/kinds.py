@@ -19,6 +19,8 @@ SESSION_NAMES = ("auto", "off", "mcp", "socketio", "peer")
 TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 HTTP_PROTOCOLS = ("h1", "h2")
+CODINGS = ("zstd", "br", "gzip")
+"""Content codings, in the order of preference that `on` has."""
 AFFINITIES = ("any", "object", "process")
 """Threads that may make an offloaded call."""
 
@@ -72,6 +74,44 @@ class HttpProtocols(Record):
         if len(set(names)) < len(names):
             raise Refused("expected each protocol once")
         return names or HTTP_PROTOCOLS[:1]
+
+
+class Codings(Record):
+    """Content codings, preferred first. `on` and true are all, `off` and an empty text none."""
+
+    metavar: str = "CODINGS"
+
+    def parse(self, raw: object) -> tuple[str, ...]:
+        if raw is None or isinstance(raw, bool):
+            return CODINGS if raw else ()
+        names = tuple(dict.fromkeys(name.lower() for name in TextList().parse(raw)))
+        if names in SWITCHES:
+            return SWITCHES[names]
+        for name in names:
+            if name not in CODINGS:
+                meant = hint(OTHER_NAMES.get(name, name), CODINGS, otherwise="")
+                raise Refused(f"expected on, off, or some of {', '.join(CODINGS)}, and {name!r} is none of them{meant}")
+        return names
+
+
+SWITCHES = {("on",): CODINGS, ("true",): CODINGS, ("off",): (), ("false",): ()}
+OTHER_NAMES = {"brotli": "br", "zstandard": "zstd", "zst": "zstd", "gz": "gzip"}
+
+
+class MediaTypes(Record):
+    """Media types in lower case: `text/html`, all of a kind (`text/*`), or all of a structure (`*+json`)."""
+
+    metavar: str = "TYPE"
+
+    def parse(self, raw: object) -> tuple[str, ...]:
+        ranges = tuple(dict.fromkeys(text.lower() for text in TextList().parse(raw)))
+        for text in ranges:
+            kind, slash, subtype = text.partition("/")
+            parts = (kind, "x" if subtype == "*" else subtype) if slash else (text.removeprefix("*+"),)
+            is_range = bool(slash) or text.startswith("*+")
+            if not is_range or not all(TOKEN.fullmatch(part) and "*" not in part for part in parts):
+                raise Refused(f"expected media types such as text/html, text/* or *+json, and {text!r} is none")
+        return ranges
 
 
 class Affinity(Record):

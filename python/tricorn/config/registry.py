@@ -8,6 +8,7 @@ from tricorn.config.setting import Setting
 from tricorn.config.settings.admin import Admin
 from tricorn.config.settings.application import Application
 from tricorn.config.settings.collectors import Collectors
+from tricorn.config.settings.compression import Compression
 from tricorn.config.settings.debugging import Debugging
 from tricorn.config.settings.doctor import Doctor
 from tricorn.config.settings.event_loops import EventLoops
@@ -41,6 +42,7 @@ class Settings(
     FrontEnds,
     Leniency,
     Responses,
+    Compression,
     Logging,
     Collectors,
     Doctor,

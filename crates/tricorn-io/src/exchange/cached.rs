@@ -25,6 +25,9 @@ impl Exchange {
         length: u64,
     ) -> Sent {
         self.learn_session(b"");
+        if self.encodes_file() {
+            return self.encode_file(file, offset, length);
+        }
         let request = &mut *self.request;
         request.out.clear();
         if !request.reply.head_sent() {

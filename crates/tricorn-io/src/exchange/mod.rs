@@ -6,6 +6,8 @@ pub mod buffers;
 mod cached;
 mod client;
 pub mod closing;
+mod coder;
+mod compressed;
 pub mod counted;
 pub mod descriptor;
 pub mod encoding;
@@ -31,12 +33,14 @@ pub mod times;
 pub mod turn;
 
 use crate::clock::{self, WallText};
+use crate::compress::Compressors;
 use crate::one_queue::affinity::Learner;
 use crate::sys::wake::Alarm;
 use crate::tls::Facts;
 use body::Body;
 use body_reader::BodyReader;
 use buffers::Request;
+use coder::Coder;
 use id::RequestId;
 use lane::Lane;
 use link::Loss;
@@ -112,6 +116,7 @@ pub struct Exchange {
     pub wall: WallText,
     /// With sessions that stay with their workers.
     pub(crate) learner: Option<Learner>,
+    coder: Coder,
     /// The app thread this exchange is with.
     pub(crate) slot: usize,
     /// Dropped last: then the reactor is told.
@@ -153,6 +158,7 @@ impl Exchange {
             timing,
             wall,
             learner: None,
+            coder: Coder::Off,
             slot: 0,
         })
     }
@@ -232,10 +238,15 @@ impl Exchange {
         self.request.times.call
     }
 
-    /// Sends a piece of the body, and the head before the first one.
-    ///
-    /// `keep` is called if the bytes must outlive this call; it gives an owner of the same bytes.
-    pub(crate) fn write(&mut self, inputs: &HeadInputs<'_>, piece: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
+    /// Its reply may be compressed.
+    #[inline]
+    pub(crate) fn may_compress(&mut self, compressors: Option<&Arc<Compressors>>) {
+        self.coder = Coder::of(compressors);
+    }
+
+    /// Sends a piece of the body as it is, and the head before the first one.
+    #[inline]
+    fn write_plain(&mut self, inputs: &HeadInputs<'_>, piece: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
         if piece.len() > encoding::most_of_piece(&self.request.reply) {
             return self.write_in_parts(inputs, piece, keep);
         }
@@ -244,7 +255,6 @@ impl Exchange {
 
     #[inline]
     fn write_part(&mut self, inputs: &HeadInputs<'_>, piece: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
-        self.learn_session(piece);
         let request = &mut *self.request;
         request.out.clear();
         if !request.reply.head_sent() {
@@ -276,13 +286,13 @@ impl Exchange {
         }
     }
 
-    /// Sends a piece that is all the rest of the body, and ends the reply with it.
-    pub fn write_last(&mut self, inputs: &HeadInputs<'_>, piece: &[u8], keep: impl FnOnce() -> SharedBytes) -> End {
+    /// Sends a piece as it is that is all the rest of the body, and ends the reply with it.
+    #[inline]
+    fn write_last_plain(&mut self, inputs: &HeadInputs<'_>, piece: &[u8], keep: impl FnOnce() -> SharedBytes) -> End {
         if piece.len() > encoding::most_of_piece(&self.request.reply) {
             self.write_in_parts(inputs, piece, keep);
-            return self.end();
+            return self.end_plain();
         }
-        self.learn_session(piece);
         let request = &mut *self.request;
         request.out.clear();
         if !request.reply.head_sent() {
@@ -300,7 +310,7 @@ impl Exchange {
     }
 
     /// Ends the reply after its last piece.
-    pub fn end(&mut self) -> End {
+    fn end_plain(&mut self) -> End {
         let request = &mut *self.request;
         request.out.clear();
         let end = encoding::end(&mut request.reply, &mut request.out);

@@ -175,6 +175,7 @@ pub fn config() -> Config {
         server: b"tricorn".to_vec(),
         date: true,
         standing_fields: FieldList::new(),
+        compress: None,
         load_report: false,
         allocate: None,
         timeout: 0,

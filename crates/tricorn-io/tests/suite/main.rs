@@ -10,6 +10,7 @@ mod active;
 mod bodies;
 mod bridge;
 mod channel;
+mod compressed;
 mod front_ends;
 mod hand_over;
 mod hand_over_cargo;

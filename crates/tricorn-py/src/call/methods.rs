@@ -143,7 +143,7 @@ impl Call {
             }
             let left = match (*end, reply.content_length()) {
                 (Some(_), _) => Some(0),
-                (None, promised) => promised.map(|promised| promised.saturating_sub(reply.body_sent())),
+                (None, promised) => promised.map(|promised| promised.saturating_sub(reply.body_taken())),
             };
             match left {
                 Some(left) if length > left => Ok(Written::Excess),

@@ -31,12 +31,14 @@ pub fn put(slf: &Bound<'_, Transport>, data: &Bound<'_, PyAny>) -> PyResult<()> 
     })
 }
 
-/// Sends a piece of a file as the next of the body; false if the response has no place for it.
+/// Sends a piece of a file as the next of the body; false if it has to be written as other pieces are.
 pub fn put_file(slf: &Bound<'_, Transport>, descriptor: RawFd, offset: u64, count: u64) -> PyResult<bool> {
     let file = tricorn_io::duplicate(descriptor).map_err(std::io::Error::from)?;
     let mut fits = false;
     with(slf, 0, |engine, exchange, parser, _| {
-        if !exchange.request.reply.head_sent() || !parser.skip(count) {
+        // What is compressed has to be read; aiohttp reads it, in another thread.
+        let reply = &exchange.request.reply;
+        if !reply.head_sent() || reply.is_compressed() || !parser.skip(count) {
             return Outcome::Goes;
         }
         fits = true;

@@ -183,6 +183,9 @@ impl<'py> Response<'_, 'py> {
             return Ok(None);
         };
         let Ok(file) = tricorn_io::duplicate(fd) else { return Ok(None) };
+        if self.begun(|_, exchange| Ok(exchange.request.reply.is_compressed()))? {
+            return Ok(None); // the application has called `write` before
+        }
         self.begun(|engine, exchange| {
             exchange.answered();
             exchange.foresee_close(engine.config(), true);

@@ -144,6 +144,9 @@ _arguments -s -S \
     '(--stream-drain)--stream-drain=[Maximum seconds over which a worker shutting down ends event streams and WebSockets; 0 ends all at once.]:value: ' \
     '(--sse-retry)--sse-retry=[Range of random reconnection delays for clients of event streams that end at shutdown, in milliseconds.]:value: ' \
     '(--sse-ping)--sse-ping=[Send a comment to an event stream after this many seconds of silence; 0 disables it.]:value: ' \
+    '(--compress)--compress=[Compress responses\: off, on, or some of zstd, br, gzip, preferred first.]:value: ' \
+    '*--compress-type=[Media type of responses to compress, as in text/html, text/* or *+json. May be repeated.]:value: ' \
+    '(--compress-private)--compress-private[Also compress responses to requests with cookies or credentials.]' \
     '(--access-logfile)--access-logfile=[Access log file; `-` is stdout.]:file:_files' \
     '(--disable-redirect-access-to-syslog)--disable-redirect-access-to-syslog[Do not send the access log to syslog.]' \
     '(--access-logformat)--access-logformat=[Access log format\: text with atoms such as %(h)s and %(s)s.]:value: ' \

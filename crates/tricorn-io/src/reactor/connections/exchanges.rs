@@ -32,6 +32,7 @@ impl Connections {
         let lane = Lane::new(id, output, self.config.response_buffer_size);
         let mut exchange = Exchange::new(lane, request, receiver, client, self.wall.clone());
         exchange.learner = self.affinity().cloned().map(Learner::new);
+        exchange.may_compress(self.config.compress.as_ref());
         if is_last {
             exchange.request.reply.close();
         }
