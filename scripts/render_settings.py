@@ -1,4 +1,4 @@
-"""Renders docs/reference/settings.md and docs/migrate/flags.md from the records in python/tricorn/config.
+"""Renders settings.md, flags.md and the table of from-uwsgi.md in docs from the records of python/tricorn/config.
 
 python scripts/render_settings.py           writes the pages
 python scripts/render_settings.py --check   fails if they are not what the records say
@@ -15,6 +15,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from tricorn.config import uwsgi
 from tricorn.config.addresses import Addresses
 from tricorn.config.borrowed import BORROWED, SAME, SERVERS, Nothing, Ours, Refused, Sets
 from tricorn.config.borrowed_environment import APPLICATION, NAMES
@@ -195,7 +196,22 @@ EXISTING: dict[Kind[Any], str] = {
 
 def main() -> int:
     pages = {"docs/reference/settings.md": render(), "docs/migrate/flags.md": render_flags()}
-    return rendered.whole("scripts/render_settings.py", pages)
+    script = "scripts/render_settings.py"
+    part = rendered.main(uwsgi.PAGE, script, "python/tricorn/config/uwsgi.py", render_uwsgi())
+    return max(part, rendered.whole(script, pages))
+
+
+def render_uwsgi() -> str:
+    parts = []
+    for section, rows in uwsgi.SECTIONS.items():
+        parts += [f"### {section}", "", "| uWSGI | tricorn |", "|---|---|"]
+        parts += [f"| {' '.join(map(option, row.options.split()))} | {row.here} |" for row in rows]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def option(name: str) -> str:
+    return f"`{name}…`" if name.endswith("-") else f"`{name}`"
 
 
 def render_flags() -> str:

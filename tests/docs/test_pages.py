@@ -9,7 +9,7 @@ import pytest
 
 from tests.harness.pages import DOCS, Run, pages, steps, updated
 
-PROGRAMS = {"guides/behind-nginx.md": ("nginx",), "guides/uwsgi.md": ("nginx",)}
+PROGRAMS = dict.fromkeys(("guides/behind-nginx.md", "guides/uwsgi.md", "migrate/from-uwsgi.md"), ("nginx",))
 """Pages that need programs which are not everywhere."""
 INTO_FILES = ("guides/rotate-logs.md",)
 """Pages whose server writes its logs into files; the others show a terminal, where the lines are shorter."""

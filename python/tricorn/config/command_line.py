@@ -295,8 +295,18 @@ def _unrecognized(arguments: Sequence[str], app: str | None) -> str:
     borrowed = [row.flags.split() for row in BORROWED if isinstance(row.becomes, Sets)]
     known = [flag for some in (*(setting.flags for setting in SETTINGS), *borrowed) for flag in some]
     long = [flag for flag in known if flag.startswith("--")]
-    meant = hint(flags[0], long, "{}", otherwise="; see tricorn --help")
-    return f"unrecognized arguments: {' '.join(flags)}{meant}"
+    meant = hint(flags[0], long, "{}", otherwise="")
+    return f"unrecognized arguments: {' '.join(flags)}{_of_uwsgi(flags, meant) or meant or '; see tricorn --help'}"
+
+
+def _of_uwsgi(flags: Sequence[str], meant: str) -> str:
+    """What these are here if they are uWSGI's. One that looks like a flag of ours may be that, misspelled."""
+    from tricorn.config import uwsgi
+
+    ours = {setting.name: setting.flags[-1] for setting in SETTINGS if setting.flags}
+    found = [(flag, uwsgi.find(flag, by_beginning=not meant)) for flag in flags]
+    told = [f"{flag} of uWSGI: {uwsgi.counterpart(row, ours)}" for flag, row in found if row is not None]
+    return f"\n{chr(10).join(told)}\nsee {uwsgi.PAGE}" if told else ""
 
 
 COMMANDS_OF_OTHERS = ("run", "serve", "start", "runserver")

@@ -82,6 +82,7 @@ def read(location: Location, directory: str) -> Layer:
                 "a .py file, or [tool.tricorn] in pyproject.toml."
             )
         if os.path.splitext(path)[1] not in EXTENSIONS:
+            refuse_uwsgis(path, location.path)
             warnings.append(f"The configuration file {location.path!r} should have the extension .py.")
     else:
         path = ""
@@ -105,6 +106,19 @@ def read(location: Location, directory: str) -> Layer:
             elif not (type(value) is ModuleType or record.asks_for_nothing(value)):
                 asked.append(record.asked(place))
     return Layer(values, tuple(warnings), tuple(asked))
+
+
+def refuse_uwsgis(path: str, shown: str) -> None:
+    """Raises ConfigError if the file is a configuration of uWSGI."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            text = stream.read()
+    except OSError:
+        return
+    from tricorn.config import uwsgi
+
+    if (names := uwsgi.options(text)) is not None:
+        raise uwsgi.refusal(shown, names)
 
 
 @contextmanager

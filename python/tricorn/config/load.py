@@ -85,6 +85,8 @@ def load(sources: Sources, weaker: Layer = NOTHING, *, needs_application: bool =
             if config.reload and sources.application is not None:
                 raise ConfigError(OBJECT)
             left_out = judge((asked for layer in layers for asked in layer.asked), config.unavailable)
+            if config.wsgi_app is not None and config.wsgi_app.endswith(".ini"):
+                config_file.refuse_uwsgis(config.wsgi_app, config.wsgi_app)
             if config.wsgi_app is None and needs_application:
                 raise ConfigError("No application module specified. Name it, as in `tricorn MODULE:APPLICATION`.")
     of_layers = (warning for layer in layers for warning in layer.warnings)
