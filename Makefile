@@ -299,7 +299,7 @@ test-image: $(VENV)/.setup ### The Dockerfiles: built and run by podman (root; d
 
 # Measurements, by the name of their module in benches/: benches/README.md says which question each answers.
 NAME ?= cases
-BENCHES := cases classic tune idle tls generators slow-clients uploads one-queue overload fleet herd http2 reload versions instructions operations
+BENCHES := cases classic tune idle tls generators slow-clients uploads one-queue overload fleet herd http2 files reload versions instructions operations
 # They start tricorn alone: no peer has to be installed.
 ALONE := tune generators fleet herd reload versions instructions operations
 MODULE = $(subst -,_,$(patsubst uploads,beside uploads,$(patsubst slow-clients,beside slow,$(NAME))))

@@ -21,11 +21,10 @@ from tricorn_bench.bench import proc
 from tricorn_bench.bench.servers import Certificate, certificate
 from tricorn_bench.load import LoadError, Plan, Replay, Result, Target, Tls, run
 
-from benches.harness import report
+from benches.harness import long_file, report
 from benches.harness.load import CONNECTIONS, good
 from benches.harness.process import LOAD_CORE, DidNotServe, Server, become_generator
 from benches.harness.servers import Figures, Found, in_turns, raw, spent, table, weigh
-from benches.tls import long_file
 from benches.tls.servers import LIMIT, OF_ASGI, SERVERS, started
 
 OFFERED = Tls(verify=False, post_quantum=False, suites=("TLS_AES_128_GCM_SHA256",))

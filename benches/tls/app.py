@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO
 
 from benches.apps.asgi import Receive, Scope, Send, lifespan
-from benches.tls.long_file import LENGTH, PATH, PIECE
+from benches.harness.long_file import LENGTH, PATH, PIECE
 
 HELLO = b"Hello, World!"
 _PIECE = b"z" * PIECE

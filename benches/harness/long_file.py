@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from benches.harness.process import ROOT
+from pathlib import Path
 
 LENGTH = 100 * 2**20
 PIECE = 64 * 1024
-PATH = ROOT / "target" / "benches" / "tls" / "long.bin"
+PATH = Path(__file__).resolve().parents[2] / "target" / "benches" / "files" / "long.bin"
 
 
 def make() -> None:
