@@ -43,6 +43,7 @@ from tricorn.config.lookups import (
 )
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Action, Setting
+from tricorn.config.static_files import CacheControl, IndexFile, StaticMap
 from tricorn.config.unavailable import UNAVAILABLE
 from tricorn.config.validators import (
     Boolean,
@@ -181,6 +182,8 @@ FORMS = {
     Codings: "`on`, `off`, or some of `zstd`, `br` and `gzip`, comma-separated; in a file also a list",
     MediaTypes: "media types such as `text/html`, `text/*` or `*+json`, comma-separated; in a file also a list",
     ProxyHeaders: "names, comma-separated; in a file also a list",
+    CacheControl: "directives, comma-separated; empty: none",
+    IndexFile: "name of a file; empty: none",
 }
 
 EXISTING: dict[Kind[Any], str] = {
@@ -190,6 +193,7 @@ EXISTING: dict[Kind[Any], str] = {
     ExistingPaths("FILES"): "existing files, or patterns; in a file a list",
     ExistingPaths("FILE"): "existing files; in a file a list",
     CertificateFiles("CERT[:KEY]"): "existing files, a pair separated by a colon; in a file a list",
+    StaticMap(): "`PREFIX=DIR` with options behind commas; in a file a list or a dict",
     ExistingPaths("DIR"): "existing directories; in a file a list",
 }
 

@@ -9,6 +9,7 @@ from tests.mutants.deployment import DEPLOYMENT
 from tests.mutants.doctor import DOCTOR
 from tests.mutants.documentation import DOCUMENTATION
 from tests.mutants.fault import Fault
+from tests.mutants.files import FILES
 from tests.mutants.load import LOAD
 from tests.mutants.metrics import METRICS
 from tests.mutants.processes import PROCESSES
@@ -21,6 +22,7 @@ from tests.mutants.workers import WORKERS
 
 FAULTS: tuple[Fault, ...] = (
     *PROTOCOL,
+    *FILES,
     *REACTOR,
     *LOAD,
     *METRICS,

@@ -1,6 +1,7 @@
 //! Everything the core is told. One per worker, immutable.
 use crate::clock::SECOND;
 use crate::compress::Compressors;
+use crate::files::StaticMap;
 use crate::stream::Stream;
 use crate::tls::Source;
 use rustix::fd::OwnedFd;
@@ -82,6 +83,8 @@ pub struct Config {
     pub http2: Option<Box<Http2>>,
     /// Requests have ids (`X-Request-ID`).
     pub request_id: bool,
+    /// Files that the server sends itself.
+    pub static_map: StaticMap,
     pub admin: Box<AdminPaths>,
     /// Value of the Server field; empty: there is none.
     pub server: Vec<u8>,

@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 use tricorn_io::clock::MILLI;
-use tricorn_io::{Compressors, Config, Failpoint, Http2, MaxConcurrency, Place, QueueOrder, WaitSite};
+use tricorn_io::{
+    Compressors, Config, Failpoint, Http2, Mapping, MaxConcurrency, Place, QueueOrder, StaticMap, WaitSite,
+};
 use tricorn_proto::http1::limits::MAX_HEAD;
 use tricorn_proto::http1::{HeadPolicy, HeaderMap, Leniency, Limits};
 use tricorn_proto::http2::{Rate, Settings};
@@ -63,6 +65,7 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         tls: None,
         http2: http2(&options)?,
         request_id: options.optional("request_id")?,
+        static_map: static_map(&options)?,
         admin: Box::new(admin_paths(&options)?),
         server: options.get::<String>("server")?.into_bytes(),
         date: options.get("date")?,
@@ -143,6 +146,23 @@ fn wait_sites(options: &Options<'_, '_>) -> PyResult<Arc<[WaitSite]>> {
         WaitSite { pool, outer: Place { file, function }, inner }
     };
     Ok(options.optional::<Vec<Site>>("wait_sites")?.into_iter().map(site).collect())
+}
+
+/// Prefix, directory, Cache-Control, index, and whether what is missing is the application's.
+type Files = (String, std::path::PathBuf, String, String, bool);
+
+fn static_map(options: &Options<'_, '_>) -> PyResult<StaticMap> {
+    let mapping = |(prefix, directory, cache_control, index, falls_through): Files| {
+        let segments = prefix.split('/').filter(|segment| !segment.is_empty());
+        Mapping {
+            prefix: segments.map(|segment| segment.as_bytes().to_vec()).collect(),
+            directory,
+            cache_control: cache_control.into_bytes(),
+            index: index.into_bytes(),
+            falls_through,
+        }
+    };
+    Ok(StaticMap::new(options.optional::<Vec<Files>>("static_map")?.into_iter().map(mapping).collect()))
 }
 
 fn queue_order(options: &Options<'_, '_>) -> PyResult<QueueOrder> {

@@ -131,7 +131,7 @@ _ONE_PARSER = "there is one implementation"
 _SEE_LIMITS = "see `limit_request_line`, `limit_request_fields` and `limit_request_field_size`"
 _NO_RUNTIME = "there is no runtime beside the workers' threads"
 _METRICS = "use --admin-bind HOST:PORT instead: it serves tricorn's metrics at /metrics, beside /healthz and /readyz."
-_STATIC = "tricorn serves no files: let a front end do it, or a middleware such as WhiteNoise."
+_STATIC = "use --static-map PREFIX=DIR, with max-age=SECONDS behind a comma: --static-map /static=assets,max-age=86400."
 _FLAG = Takes.NOTHING
 
 SAME = {

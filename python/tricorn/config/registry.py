@@ -22,6 +22,7 @@ from tricorn.config.settings.responses import Responses
 from tricorn.config.settings.security import FrontEnds, Leniency, Limits
 from tricorn.config.settings.slow_clients import SlowClients
 from tricorn.config.settings.socket import Socket
+from tricorn.config.settings.static_files import StaticFiles
 from tricorn.config.settings.tls import Tls
 from tricorn.spelling import near
 
@@ -43,6 +44,7 @@ class Settings(
     Leniency,
     Responses,
     Compression,
+    StaticFiles,
     Logging,
     Collectors,
     Doctor,

@@ -256,11 +256,14 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("show-config", "`print_config`"),
     ),
     "Files and routes": (
-        Row(
-            "static-map static-map2 check-static static-index static-expires static-expires- static-safe "
-            "static-gzip- mimefile",
-            "not available: nginx, Apache, a CDN or WhiteNoise",
-        ),
+        Row("static-map static-map2", "`static_map`, with [options of its own](../guides/static-files.md) behind the directory"),
+        Row("check-static", "`static_map`, with / as the prefix: what is no file is the application's"),
+        Row("static-index", "`static_index`"),
+        Row("static-expires static-expires-", "`static_map` with max-age, or `static_cache_control`"),
+        Row("static-gzip-", "always so: copies that end with .gz, .br or .zst are sent to clients that accept them"),
+        Row("static-safe", "not available: links that lead out of the directory are not followed"),
+        Row("mimefile", "nothing: the type follows from the ending of the file"),
+        Row("http-auto-gzip http-gzip", "`compress`"),
         Row(
             "offload-threads file-serve-mode",
             "nothing: the core sends files, also those of `wsgi.file_wrapper`",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tricorn._core import check_upload_dir, upload_dir_in_memory
 from tricorn.config.config import Config
 from tricorn.config.registry import SETTINGS
+from tricorn.config.static_files import mapping
 from tricorn.config.validators import milliseconds
 from tricorn.log import style
 from tricorn.workers import pools
@@ -49,8 +50,24 @@ def core_options(config: Config, worker: Contract | type[Contract], *, siblings:
         "log_format": "json" if config.log_format == style.JSON else "text",
         "server": dict(_lower(config.headers)).get("server", config.server_header),
         "date": config.date_header,
+        "static_map": static_map(config),
         "standing_fields": [field for field in config.headers if field[0].lower() != "server"],
     }
+
+
+def static_map(config: Config) -> list[tuple[str, str, str, str, bool]]:
+    """Returns prefix, directory, Cache-Control, index, and whether the application has what is missing, of each."""
+    mappings = [(found, ", ".join(found.directives)) for found in map(mapping, config.static_map)]
+    return [
+        (
+            found.prefix,
+            os.path.join(config.chdir or "", found.directory),
+            directives or config.static_cache_control,
+            config.static_index,
+            found.falls_through,
+        )
+        for found, directives in mappings
+    ]
 
 
 def buffers_responses(config: Config, worker: Contract | type[Contract]) -> bool:

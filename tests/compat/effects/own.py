@@ -600,6 +600,30 @@ def sees_headers(directory: Path) -> None:
         assert server.wait_exit() == 1
 
 
+def _serves_files(directory: Path, settings: str) -> Site:
+    (directory / "index.html").write_text("index")
+    (directory / "other.html").write_text("other")
+    return Site(f"static_map = ['/files={directory}']\n{settings}")
+
+
+def sees_static_map(directory: Path) -> None:
+    with _serves_files(directory, "") as server:
+        reply = server.get("/files/other.html")
+        assert (reply.text, reply.get("cache-control")) == ("other", None)
+    with Site(f"static_map = ['/files={directory}/none']\n", wait=False) as server:
+        assert server.wait_exit() == 1
+
+
+def sees_static_index(directory: Path) -> None:
+    with _serves_files(directory, "static_index = 'other.html'\n") as server:
+        assert server.get("/files/").text == "other"
+
+
+def sees_static_cache_control(directory: Path) -> None:
+    with _serves_files(directory, "static_cache_control = 'max-age=60'\n") as server:
+        assert server.get("/files/other.html").get("cache-control") == "max-age=60"
+
+
 def reloads(directory: Path, settings: str, path: Path, expected: bool) -> None:
     """Whether a change of the file starts another worker."""
     with Site(f"reload = True\nreload_engine = 'poll'\nchdir = {str(directory)!r}\n{settings}") as server:

@@ -199,7 +199,7 @@ def test_figures_stand_where_the_documents_have_them() -> None:
     page[47:62] = memoryview(struct.pack("15Q", *range(47, 62))).cast("Q")
     page[439] = 439
     page[442:448] = memoryview(struct.pack("6Q", *range(442, 448))).cast("Q")
-    page[448:472] = memoryview(struct.pack("24Q", *range(448, 472))).cast("Q")
+    page[448:473] = memoryview(struct.pack("25Q", *range(448, 473))).cast("Q")
     names = {
         8: "connections in_flight queued body_bytes free",
         14: "response_bytes response_disk_bytes",
@@ -216,7 +216,7 @@ def test_figures_stand_where_the_documents_have_them() -> None:
         454: "tls_failed_certificate tls_failed_alert tls_failed_plain tls_failed_garbage tls_failed_left",
         459: "tls_failed_timeout tls_failed_crowded tls_failed_internal tls_handshakes tls_bytes",
         464: "http2_connections http2_streams http2_resets http2_violations lent",
-        469: "sessions_learned sessions_followed sessions_forgotten",
+        469: "sessions_learned sessions_followed sessions_forgotten static_files",
     }
     expected = {name: first + at for first, group in names.items() for at, name in enumerate(group.split())}
     assert read(page).figures == expected

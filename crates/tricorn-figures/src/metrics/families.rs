@@ -99,7 +99,7 @@ use Kind::{Counter, Gauge, Histogram};
 use Source::*;
 
 #[rustfmt::skip]
-pub static FAMILIES: [Family; 79] = [
+pub static FAMILIES: [Family; 80] = [
     row(Histogram, "request_duration_seconds", "", "Total request duration, from the first byte received to the last byte sent, for requests passed to the application.", Durations(TOTAL_TIME)),
     row(Histogram, "queue_duration_seconds", "", "Time complete requests waited before the application was called.", Durations(QUEUE_TIME)),
     row(Histogram, "application_duration_seconds", "", "Time from calling the application to the last piece of its response.", Durations(APP_TIME)),
@@ -115,6 +115,7 @@ pub static FAMILIES: [Family; 79] = [
     row(Counter, "connections_closed", "reason", "Connections closed by their client or by a limit.", Words),
     row(Counter, "handovers", "direction", "Requests passed to another worker, and received from one.", Words),
     row(Counter, "requests_lent", "", "Requests passed to another worker without their connection, which uses TLS or HTTP/2. They count as passed, too.", SomeWords),
+    row(Counter, "static_files", "", "Requests answered with files of `static_map`, which the application does not see. They do not count as requests.", SomeWords),
     row(Counter, "sessions", "event", "Sessions that workers keep, requests sent to the worker that has their session, and sessions forgotten for newer ones.", SomeWords),
     row(Counter, "bytes", "direction", "Bytes received from and sent to clients, excluding TLS overhead and admin connections.", Words),
     row(Counter, "tls_handshakes", "kind", "Completed TLS handshakes: full ones, and those that resumed a session.", SomeWords),

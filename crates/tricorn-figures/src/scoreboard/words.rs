@@ -246,6 +246,8 @@ words! {
     SessionsFollowed = 470, Counter, "sessions_followed" => "sessions": "followed";
     /// Sessions that gave way to newer ones.
     SessionsForgotten = 471, Counter, "sessions_forgotten" => "sessions": "forgotten";
+    /// Requests that the server has answered with files of its own, or for want of them.
+    StaticFiles = 472, Counter, "static_files" => "static_files";
 }
 
 /// The words that are samples of a metric, in the order of its labels.

@@ -24,6 +24,17 @@ impl Exchange {
         offset: u64,
         length: u64,
     ) -> Sent {
+        self.write_cached_file(disks, inputs, (file, offset, length), CACHED)
+    }
+
+    /// The same, with at most `most_cached` bytes by sendfile(2).
+    pub(super) fn write_cached_file(
+        &mut self,
+        disks: &Disks,
+        inputs: &HeadInputs<'_>,
+        (file, offset, length): (OwnedFd, u64, u64),
+        most_cached: u64,
+    ) -> Sent {
         self.learn_session(b"");
         if self.encodes_file() {
             return self.encode_file(file, offset, length);
@@ -47,7 +58,7 @@ impl Exchange {
             }
             None => {
                 let (mut offset, mut left) = (offset, count);
-                match lane.send_cached(&mut request.out, &file, &mut offset, &mut left) {
+                match lane.send_cached(&mut request.out, &file, (&mut offset, &mut left), most_cached) {
                     Some(Sent::Gone) => return Sent::Gone,
                     Some(Sent::Accepted | Sent::OverMark) | None => {}
                 }
@@ -58,6 +69,22 @@ impl Exchange {
                 lane.send_file(&request.out, (file, offset, left), after)
             }
         }
+    }
+
+    /// Sends a part of a file that has others behind it, or before it, by a job.
+    pub(super) fn write_shared_file(
+        &mut self,
+        inputs: &HeadInputs<'_>,
+        file: &Arc<DiskFile>,
+        (offset, length): (u64, u64),
+    ) -> Sent {
+        let request = &mut *self.request;
+        request.out.clear();
+        if !request.reply.head_sent() {
+            encoding::head(&mut request.reply, &mut request.out, inputs);
+        }
+        let most = encoding::most_of_piece(&request.reply) as u64;
+        self.write_file_in_parts(file.clone(), offset, length, most)
     }
 
     /// The same of a part that is too long for one piece, behind the head.
@@ -85,10 +112,10 @@ impl Lane {
         &mut self,
         out: &mut Vec<u8>,
         file: &OwnedFd,
-        offset: &mut u64,
-        left: &mut u64,
+        (offset, left): (&mut u64, &mut u64),
+        most: u64,
     ) -> Option<Sent> {
-        let most = (*left).min(CACHED);
+        let most = (*left).min(most);
         if !self.stream().sends_files() || !self.output.is_clear() || !files::is_cached(file, *offset, most) {
             return None;
         }

@@ -23,6 +23,7 @@ pub mod overflow;
 mod pace;
 mod parts;
 pub mod patience;
+pub mod representation;
 pub mod responder;
 pub mod responses;
 pub mod room;
@@ -88,6 +89,8 @@ pub enum AppEnd {
     Late,
     /// It was ended since the worker leaves (`streaming.rs`).
     Leaving,
+    /// It had none: the server has answered with a file of its own.
+    Uncalled,
 }
 
 impl Timing {
@@ -352,7 +355,7 @@ impl Exchange {
             (None, None) => match self.timing.end {
                 AppEnd::Failed => Outcome::AppError,
                 AppEnd::Leaving => Outcome::Leaving,
-                AppEnd::Well | AppEnd::Late => Outcome::Ok,
+                AppEnd::Well | AppEnd::Late | AppEnd::Uncalled => Outcome::Ok,
             },
         }
     }

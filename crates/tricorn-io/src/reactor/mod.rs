@@ -6,7 +6,7 @@
 //! Four owners have private fields, and know nothing of one another:
 //!
 //! ```text
-//!   pump, accept, begin, hand_over, handshake, listen, leave, stranded, admin_duties     the reactor: what one owner has for another
+//!   pump, accept, begin, serve_file, hand_over, handshake, listen, leave, stranded, admin_duties     the reactor: what one owner has for another
 //!     │          │            │             │
 //!   Dispatch   Accepting   Connections    Admin
 //!   queue,     gate,       table,         a table, listeners
@@ -28,6 +28,7 @@ mod connections;
 mod dispatch;
 mod edges;
 mod extra_descriptors;
+mod files;
 mod gate;
 mod hand_over;
 mod handshake;
@@ -42,6 +43,7 @@ mod outgoing;
 mod pump;
 mod queue;
 mod serial;
+mod serve_file;
 mod slab;
 mod spooler;
 mod stranded;
@@ -72,6 +74,7 @@ use crate::peer::Peer;
 use crate::scoreboard::Scoreboard;
 use crate::stream::Stream;
 use crate::sys::poll::{Events, Poller};
+use crate::sys::random_seed;
 use crate::waiting::capacity::Callers;
 use crate::waiting::entrance::Entrance;
 use crate::waiting::sleeper::Sleeper;
@@ -81,12 +84,14 @@ use admission::{Admission, Limits};
 use connections::Connections;
 use dispatch::Dispatch;
 use extra_descriptors::ExtraDescriptors;
+use files::Files;
 use mailbox::Mailbox;
 use queue::Queue;
 use rustix::fd::{BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use tricorn_proto::message::Refusal;
+use tricorn_proto::peer::request_id;
 
 /// What a reactor is given by the engine.
 pub struct Surroundings {
@@ -113,6 +118,9 @@ pub struct Reactor {
     mailbox: Option<Box<Mailbox>>,
     /// Apart from what each request touches.
     admin: Box<Admin>,
+    /// With files that the server sends itself.
+    files: Option<Box<Files>>,
+    load: Arc<ToldLoad>,
 }
 
 impl Reactor {
@@ -120,6 +128,7 @@ impl Reactor {
         let Surroundings { config, board, poller, entrance, logs, listeners, sleeper, callers, load, disks, returned } =
             given;
         let pool = disks.pool().clone();
+        let ids = config.request_id.then(|| request_id::Maker::new(random_seed()));
         let admission = Admission::new(Queue::new(config.queue_order), callers, Limits::new(&config));
         Reactor {
             board,
@@ -134,7 +143,9 @@ impl Reactor {
             ),
             dispatch: Dispatch::new(board, admission),
             mailbox: None,
-            admin: Box::new(Admin::new(config.clone(), board, poller, sleeper, load, pool)),
+            files: Files::new(&config, pool.clone(), ids),
+            admin: Box::new(Admin::new(config.clone(), board, poller, sleeper, load.clone(), pool)),
+            load,
             config,
         }
     }

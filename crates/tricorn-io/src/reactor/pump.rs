@@ -37,6 +37,9 @@ impl Reactor {
                 let outcome = self.connections.look_again(token);
                 self.act_on(outcome)
             } else if self.connections.work().has_disk_news() {
+                if self.take_looked_up() {
+                    continue;
+                }
                 let outcome = self.connections.take_disk_news();
                 self.act_on(outcome)
             } else if let Some(listener) = self.accepting.next_in_round() {
@@ -61,6 +64,7 @@ impl Reactor {
             } else {
                 return None;
             };
+            let complete = complete.and_then(|id| self.serve_file(id));
             let Some(id) = complete.and_then(|id| self.follow(id)) else { continue };
             if starts && let Some((complete, trunk)) = self.is_next(id) {
                 if let Some(exchange) = self.begin(id, complete) {

@@ -20,8 +20,8 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tricorn_io::{
-    AccessLog, Chores, Config, Descriptor, ENTRY, Engine, Exchange, Logs, Notice, Scoreboard, Sent, Siblings, TABLE,
-    Wake, page_bytes,
+    AccessLog, Chores, Config, Descriptor, ENTRY, Engine, Exchange, Logs, Notice, Scoreboard, Sent, Siblings,
+    StaticMap, TABLE, Wake, page_bytes,
 };
 use tricorn_proto::access_log::{Format, Record};
 use tricorn_proto::http1::HeadPolicy;
@@ -202,6 +202,7 @@ pub fn config() -> Config {
         messages: None,
         life: None,
         graceful_timeout: 0,
+        static_map: StaticMap::default(),
     }
 }
 

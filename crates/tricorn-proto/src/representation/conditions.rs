@@ -29,10 +29,6 @@ impl<'a> Single<'a> {
         *self = if *self == Single::Absent { Single::Given(trim_ows(value)) } else { Single::Repeated };
     }
 
-    pub fn is_absent(self) -> bool {
-        self == Single::Absent
-    }
-
     pub fn value(self) -> Option<&'a [u8]> {
         if let Single::Given(value) = self { Some(value) } else { None }
     }
@@ -131,6 +127,6 @@ mod tests {
         assert_eq!(conditions.range.value(), Some(&b"bytes=0-1"[..]));
         assert_eq!(conditions.if_match.len(), 2);
         assert_eq!((conditions.if_range, conditions.if_range.value()), (Single::Repeated, None));
-        assert!(conditions.if_none_match.is_empty() && conditions.if_modified_since.is_absent());
+        assert!(conditions.if_none_match.is_empty() && conditions.if_modified_since == Single::Absent);
     }
 }

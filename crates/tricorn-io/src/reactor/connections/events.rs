@@ -4,6 +4,7 @@ use super::outcome::Outcome;
 use super::phase::Phase;
 use crate::clock;
 use crate::exchange::id::RequestId;
+use crate::scoreboard::Word;
 use crate::stream::Stream;
 use crate::sys::poll::{Event, Token};
 
@@ -46,6 +47,11 @@ impl Connections {
                 let serial = &conn.serial;
                 let id = serial.current(event.token);
                 self.client_acted(id, half)
+            }
+            Phase::Opening => {
+                let id = conn.serial.current(event.token);
+                self.left_file(id, half);
+                None
             }
             Phase::Busy(_) => self.busy_event(event).map(Outcome::Ready),
             Phase::Handshaking => self.handshake_event(event),
@@ -92,7 +98,7 @@ impl Connections {
             }
             Phase::Busy(_) => self.may_be_readable(token).map(Outcome::Ready),
             Phase::Queued => self.take_rest(token),
-            Phase::Storing => None,
+            Phase::Storing | Phase::Opening => None,
         }
     }
 
@@ -112,6 +118,15 @@ impl Connections {
             self.later(id.connection());
         }
         None
+    }
+
+    /// The client of a request whose file is looked for did something: it may have left. `half` as for [`Self::client_acted`].
+    fn left_file(&mut self, id: RequestId, half: bool) {
+        let Some(conn) = self.conns.get_mut(id.connection()) else { return };
+        if conn.client_has_left(id, half, clock::now()) {
+            self.board.add(Word::ClientGone, 1);
+            self.close(id.connection());
+        }
     }
 
     /// Something happened to a connection whose handshake is under way.

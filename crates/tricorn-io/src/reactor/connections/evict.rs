@@ -110,7 +110,7 @@ impl Conn {
             Phase::Idle | Phase::Handshaking | Phase::Head if self.phase.deadline() <= due => Some(Rank::Overdue),
             Phase::Idle | Phase::Handshaking | Phase::Head => Some(Rank::Arriving),
             Phase::Body => Some(Rank::Body),
-            Phase::Storing | Phase::Queued | Phase::Multiplexed => None,
+            Phase::Storing | Phase::Queued | Phase::Opening | Phase::Multiplexed => None,
             Phase::Busy(_) | Phase::Bridged(_) | Phase::OnLoan(_) | Phase::Flushing(_) => None,
         }
     }

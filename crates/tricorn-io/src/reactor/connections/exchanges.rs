@@ -124,19 +124,23 @@ impl Connections {
     /// `sent`: bytes that the exchange has sent.
     fn count(&mut self, timing: &Timing, sent: u64, request: &Request, now: u64) {
         let board = &self.board;
-        board.add(Word::Requests, 1);
         if request.reply.has_status() {
             board.status(request.reply.status_code());
         }
         board.add(Word::BytesOut, sent);
         board.add(Word::BytesIn, request.received);
         match timing.end {
-            AppEnd::Well => {}
+            AppEnd::Well | AppEnd::Uncalled => {}
             AppEnd::Failed | AppEnd::Late => board.add(Word::AppErrors, 1),
             AppEnd::Leaving => board.add(Word::StreamsClosed, 1),
         }
-        board.observe(scoreboard::QUEUE_TIME, timing.started.saturating_sub(request.times.complete));
-        board.observe(scoreboard::APP_TIME, timing.answered.saturating_sub(timing.started));
+        if timing.end == AppEnd::Uncalled {
+            board.add(Word::StaticFiles, 1);
+        } else {
+            board.add(Word::Requests, 1);
+            board.observe(scoreboard::QUEUE_TIME, timing.started.saturating_sub(request.times.complete));
+            board.observe(scoreboard::APP_TIME, timing.answered.saturating_sub(timing.started));
+        }
         board.observe(scoreboard::TOTAL_TIME, now.saturating_sub(request.times.first_byte));
         if let Some(split) = request.times.call {
             board.add(Word::CallBlocked, u64::from(split.blocked) * 1000);

@@ -1,6 +1,7 @@
 //! What becomes of a connection whose deadline has passed: there is one, and the phase gives its meaning.
 use super::Connections;
 use super::phase::Phase;
+use super::reject::{After, Rejection};
 use super::timeouts::BodyVerdict;
 use crate::clock::SECOND;
 use crate::config;
@@ -10,7 +11,17 @@ use crate::exchange::link::Loss;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
 use crate::tls::{Failure, Reason};
+use tricorn_proto::access_log::Outcome;
 use tricorn_proto::message::{Refusal, RefusalKind};
+
+/// The answer to a request for a file of the server's that no disk has opened in time.
+const UNOPENED: Rejection<'_> = Rejection {
+    status: 504,
+    message: "The disk has not answered in time.",
+    fields: &[],
+    after: After::Keep,
+    outcome: Outcome::Late,
+};
 
 impl Connections {
     /// Acts on deadlines that have passed: as many as the baton may be held for. The rest is due at once. `remind` gets
@@ -96,6 +107,9 @@ impl Connections {
                 self.refuse(current, &Refusal::new(RefusalKind::HeadTimeout, detail));
             }
             Phase::Body | Phase::Storing => self.body_expired(current, now),
+            Phase::Opening => {
+                self.reject(current, &UNOPENED, Word::StaticFiles);
+            }
             Phase::Flushing(_) => self.flush_expired(token, now),
             Phase::Lingering => self.close(token),
             Phase::Busy(_) => return self.remind(begun),

@@ -114,7 +114,11 @@ impl Connections {
                 self.board.add(Word::ClientGone, 1);
                 self.close(token);
             }
-            Flush::Truncated => self.close(token),
+            Flush::Truncated => {
+                let peer = conn.origin.peer;
+                self.log.tell_of_truncated(peer, now, &mut self.chores);
+                self.close(token);
+            }
         }
     }
 

@@ -3,13 +3,16 @@ use super::conn::Origin;
 use super::proxied::Proxied;
 use crate::clock::{SECOND, WallText};
 use crate::config::{Config, TELL};
+use crate::exchange::Exchange;
 use crate::exchange::buffers::Request;
 use crate::logs::Logs;
 use crate::peer::Peer;
 use crate::reactor::chores::Chores;
 use crate::reactor::warnings::{Incident, Overload, Shortage, Warnings};
 use crate::scoreboard::Scoreboard;
+use rustix::io::Errno;
 use std::io::Error;
+use std::path::Path;
 use std::sync::Arc;
 use tricorn_proto::access_log::{Outcome, Record};
 use tricorn_proto::message::{FieldList, Refusal};
@@ -24,6 +27,8 @@ pub(super) struct Log {
     told_of_tls: u64,
     /// When the log was told last of a disk that takes nothing.
     told_of_disk: u64,
+    /// When the log was told last of a file that cannot be sent.
+    told_of_file: u64,
     /// The log was told of a field that `header_map` has dropped.
     told_of_dropped: bool,
 }
@@ -37,6 +42,7 @@ impl Log {
             proxied: Proxied::default(),
             told_of_tls: 0,
             told_of_disk: 0,
+            told_of_file: 0,
             told_of_dropped: false,
         }
     }
@@ -98,6 +104,36 @@ impl Log {
         });
     }
 
+    /// Tells the log of a file of the server's that could not be opened, or has shrunk while it was sent.
+    #[cold]
+    fn tell_of_file(&mut self, now: u64, chores: &mut Chores, text: impl FnOnce() -> String) {
+        if self.told_of_file > 0 && now.saturating_sub(self.told_of_file) < MINUTE {
+            return;
+        }
+        self.told_of_file = now;
+        chores.notice(true, text);
+    }
+
+    /// Tells the log of a file that could not be opened: once a minute.
+    #[cold]
+    pub fn tell_of_unreadable(&mut self, path: &Path, error: Errno, now: u64, chores: &mut Chores) {
+        self.tell_of_file(now, chores, || {
+            let error = Error::from(error);
+            format!("Cannot open {}: {error}. Let the worker's user read it, or change static_map.", path.display())
+        });
+    }
+
+    /// Tells the log of a response that was cut off since its file has become shorter: once a minute.
+    #[cold]
+    pub fn tell_of_truncated(&mut self, peer: Peer, now: u64, chores: &mut Chores) {
+        self.tell_of_file(now, chores, || {
+            format!(
+                "Cut off a response to {peer}: its file has become shorter while it was sent. Replace a file by renaming \
+                 a new one to its name."
+            )
+        });
+    }
+
     /// The error log is told of this, with others of its kind.
     pub fn warn(&mut self, incident: Incident) {
         self.warnings.note(incident);
@@ -113,6 +149,32 @@ impl Log {
     #[inline]
     pub fn take_overload(&mut self, now: u64) -> Option<Overload> {
         self.warnings.take_overload(now)
+    }
+
+    /// An access-log line for a request that was answered with a file of the server's.
+    pub fn served(&self, exchange: &Exchange, now: u64) {
+        if !self.logs.are_on() {
+            return;
+        }
+        let request = &*exchange.request;
+        let remote = request.client_address(exchange.client.peer).unwrap_or_default();
+        self.logs.tell(&Record {
+            head: &request.head,
+            bytes: request.head_bytes(),
+            remote: remote.as_bytes(),
+            status: request.reply.status_code(),
+            fields: request.reply.fields(),
+            sent: request.reply.body_sent(),
+            micros: exchange.micros(now),
+            time: exchange.wall.log_time(),
+            millis: exchange.wall.millis(),
+            pid: std::process::id(),
+            request_id: request.reply.request_id(),
+            queue_micros: None,
+            call_time: None,
+            outcome: Some(exchange.outcome()),
+            environ: &|_| None,
+        });
     }
 
     /// An access-log line for a request that never met the application; the body of its answer has `sent` bytes.

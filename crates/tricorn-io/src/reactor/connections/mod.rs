@@ -72,7 +72,9 @@ pub use work::Runner;
 
 use crate::clock::{self, WallText};
 use crate::config::Config;
+use crate::exchange::Exchange;
 use crate::exchange::id::RequestId;
+use crate::exchange::output::Disks;
 use crate::logs::Logs;
 use crate::one_queue::affinity::{Affinity, Whose};
 use crate::one_queue::siblings::Pages;
@@ -89,7 +91,9 @@ use head_memory::HeadMemory;
 use lifetime::Lifetime;
 use log::Log;
 use rustix::fd::RawFd;
+use rustix::io::Errno;
 use session_limit::SessionLimit;
+use std::path::Path;
 use std::sync::Arc;
 use timeouts::Timeouts;
 use tricorn_proto::peer::session::Naming;
@@ -247,6 +251,21 @@ impl Connections {
     /// The numbers of all sockets, those that exchanges and jobs have included.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> {
         self.conns.descriptors()
+    }
+
+    /// Jobs of outputs.
+    pub fn disks(&self) -> &Disks {
+        &self.extra.disks
+    }
+
+    /// Tells the logs of a request that was answered with a file of the server's.
+    pub fn log_served(&self, exchange: &Exchange, now: u64) {
+        self.log.served(exchange, now);
+    }
+
+    /// Tells the log of a file that could not be opened.
+    pub fn tell_of_unreadable(&mut self, path: &Path, error: Errno, now: u64) {
+        self.log.tell_of_unreadable(path, error, now, &mut self.chores);
     }
 
     /// Descriptors that clients hold beside those of their connections.

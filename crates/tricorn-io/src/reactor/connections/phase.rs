@@ -12,12 +12,14 @@
 //!                                  ▲                                      ▼
 //!                                  └───────────── Left ─────────────── Bridged       (its application has the socket)
 //!
+//!   Queued ── Opening ──▶ Opening ── Begun ──▶ Busy                         (a file of the server's is looked for on a disk)
+//!                            └────── Complete ──▶ Queued                    (there is none, and the application may have an answer)
 //!   Queued ── Lent ──▶ OnLoan ── Left ──▶ Flushing                         (another worker answers, TLS and HTTP/2)
 //!   Queued ── Complete ──▶ Queued                                          (its body came while it waited)
 //!
 //!   Idle ── HandshakeBegun ──▶ Handshaking ── HandshakeOver ──▶ Idle       (by a listener with TLS)
 //!   Idle, Head ── Multiplexed ──▶ Multiplexed                              (HTTP/2: the phases above are those of its streams)
-//!   Idle, Head, Body, Storing, Queued ── Answered ──▶ Flushing
+//!   Idle, Head, Body, Storing, Queued, Opening ── Answered ──▶ Flushing
 //!   any ── Shut ──▶ Lingering ──▶ closed
 //! ```
 //!
@@ -46,6 +48,8 @@ pub(super) enum Phase {
     Storing,
     /// A complete request waits for an app thread.
     Queued,
+    /// A job looks for the file that is asked for.
+    Opening,
     /// An exchange is under way and owns the socket.
     Busy(Lent),
     /// An exchange is under way, its application has taken the socket, and the client speaks TLS.
@@ -88,6 +92,8 @@ pub(super) enum Change {
     Unwritten,
     /// The request can begin.
     Complete,
+    /// A job has begun to look for the file that is asked for.
+    Opening,
     /// An exchange got the socket, which has this number.
     Begun(RawFd),
     /// The application has taken the socket, and the session stays here.
@@ -117,8 +123,11 @@ impl Phase {
             (Phase::Idle | Phase::Head, Change::Head) => Phase::Body,
             (Phase::Body, Change::Unwritten) => Phase::Storing,
             // A request that waits may become whole: its body came after it.
-            (Phase::Body | Phase::Storing | Phase::Queued, Change::Complete) => Phase::Queued,
-            (Phase::Queued, Change::Begun(socket)) => Phase::Busy(Lent { socket, attended: Attended::default() }),
+            (Phase::Body | Phase::Storing | Phase::Queued | Phase::Opening, Change::Complete) => Phase::Queued,
+            (Phase::Queued, Change::Opening) => Phase::Opening,
+            (Phase::Queued | Phase::Opening, Change::Begun(socket)) => {
+                Phase::Busy(Lent { socket, attended: Attended::default() })
+            }
             (Phase::Busy(_), Change::Bridged(bridge)) => Phase::Bridged(bridge),
             (Phase::Queued, Change::Lent(loan)) => Phase::OnLoan(loan),
             (Phase::Busy(_) | Phase::Bridged(_) | Phase::OnLoan(_), Change::Left(outgoing)) => {
@@ -133,7 +142,7 @@ impl Phase {
             }
             (_, Change::Answered(outgoing)) => Phase::Flushing(outgoing),
             // Requests that wait may be turned away.
-            (Phase::Queued | Phase::Busy(_) | Phase::Flushing(_), Change::Kept) => Phase::Idle,
+            (Phase::Queued | Phase::Opening | Phase::Busy(_) | Phase::Flushing(_), Change::Kept) => Phase::Idle,
             (Phase::Idle | Phase::Head, Change::Kept) => Phase::Idle,
             (_, Change::Shut) => Phase::Lingering,
             (phase, change) => {
@@ -251,6 +260,15 @@ mod tests {
         assert_eq!(after(taken()), "Bridged");
         assert_eq!(after(taken().into_iter().chain([left()])), "Flushing");
         assert_eq!(after(taken().into_iter().chain([Change::Shut])), "Lingering");
+    }
+
+    #[test]
+    fn a_file_is_looked_for_before_its_request_is_begun() {
+        use Change::{Begun, Complete, Kept, Opening, TakenOver};
+        assert_eq!(after([TakenOver, Opening]), "Opening");
+        assert_eq!(after([TakenOver, Opening, Begun(9), left()]), "Flushing");
+        assert_eq!(after([TakenOver, Opening, Complete, Begun(9)]), "Busy", "the application answers");
+        assert_eq!(after([TakenOver, Opening, Kept]), "Idle", "it was turned away");
     }
 
     #[test]

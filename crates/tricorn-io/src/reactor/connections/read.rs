@@ -76,6 +76,15 @@ impl Connections {
         }
     }
 
+    /// A job looks for the file that a complete request wants, and its client is watched.
+    pub fn await_file(&mut self, id: RequestId, now: u64) {
+        let token = id.connection();
+        if let Some(conn) = self.conns.get_mut(token) {
+            self.deadlines.enter(token, &mut conn.phase, Change::Opening, now);
+            self.register(token);
+        }
+    }
+
     /// Takes what has come of the body of a request that waits, so far as memory has room for it. A request that is whole by this may
     /// go to a sibling.
     pub(super) fn take_rest(&mut self, token: Token) -> Option<Outcome> {

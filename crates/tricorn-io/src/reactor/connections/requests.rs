@@ -1,5 +1,6 @@
 //! Requests that no exchange has: what is known of them, and what becomes of their buffers.
 use super::Connections;
+use super::phase::{Change, Phase};
 use crate::clock;
 use crate::config;
 use crate::exchange::body::Body;
@@ -25,6 +26,24 @@ impl Connections {
         request.note_wait(conn.origin.trusted, now);
         let (complete, since) = (request.times.complete, request.times.waits_since);
         Some(Waits { trunk: conn.trunk(), complete, since })
+    }
+
+    /// A request that no exchange has.
+    pub fn request(&self, id: RequestId) -> Option<&Request> {
+        self.conns.request(id)
+    }
+
+    /// Whether a job still looks for the file of this request.
+    pub fn awaits_file(&self, id: RequestId) -> bool {
+        let conn = self.conns.get(id.connection()).filter(|conn| matches!(conn.phase.get(), Phase::Opening));
+        conn.is_some_and(|conn| conn.serial.request(id).is_some())
+    }
+
+    /// There is no such file: the request waits for the application.
+    pub fn let_begin(&mut self, id: RequestId) {
+        if let Some(conn) = self.conns.get_mut(id.connection()) {
+            conn.phase.enter(Change::Complete);
+        }
     }
 
     /// When a request was complete; 0: it is gone.

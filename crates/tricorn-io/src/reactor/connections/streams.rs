@@ -42,7 +42,9 @@ impl Connections {
         match conn.phase.get() {
             Phase::Body if found.gone => self.stream_left(token),
             Phase::Body => return self.read_stream(token, now),
-            Phase::Storing | Phase::OnLoan(_) | Phase::Flushing(_) if found.gone => self.stream_left(token),
+            Phase::Storing | Phase::Opening | Phase::OnLoan(_) | Phase::Flushing(_) if found.gone => {
+                self.stream_left(token)
+            }
             Phase::OnLoan(_) => self.carry_loan(token),
             Phase::Flushing(_) => self.flush(token, false, now),
             Phase::Queued if found.gone => return Some(Outcome::LeftQueue(conn.serial.current(token))),

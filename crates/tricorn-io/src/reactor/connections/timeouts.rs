@@ -6,6 +6,7 @@
 //!   Head                 header_timeout after its first byte: more bytes do not move it
 //!   Body                 body_timeout and the minimum rate
 //!   Storing              body_timeout for each piece that goes to disk
+//!   Opening              request_timeout, or write_timeout where there is none: the disk hangs
 //!   Queued, Busy         no deadline here: queue_timeout and request_timeout are others' (queue.rs, monitor/watchdog.rs)
 //!   Bridged              none: how long it is spoken is the application's affair; when its call is over and the worker leaves, two seconds
 //!   OnLoan               none: the borrower has them
@@ -31,6 +32,8 @@ pub(super) struct Timeouts {
     keepalive: u64,
     body: BodyRate,
     write: u64,
+    /// How long a file may be looked for.
+    opening: u64,
     /// Bytes that a client has to take within `write`.
     progress: u64,
     draining: bool,
@@ -56,6 +59,7 @@ impl Timeouts {
             keepalive: config.keepalive,
             body: config.body_rate(),
             write: config.write_timeout,
+            opening: if config.request_timeout > 0 { config.request_timeout } else { config.write_timeout },
             progress: config.progress(),
             draining: false,
             closes_idle: config.closes_idle,
@@ -72,6 +76,7 @@ impl Timeouts {
             keepalive: keepalive * SECOND,
             body,
             write: write * SECOND,
+            opening: write * SECOND,
             progress: body.bytes_per_second * write,
             draining: false,
             closes_idle: false,
@@ -112,6 +117,7 @@ impl Timeouts {
             // promised to keep the connection.
             Change::Kept => now + self.limited(self.keepalive),
             Change::Left(_) | Change::Answered(_) => now + self.write,
+            Change::Opening => now + self.opening,
             Change::Shut => now + config::LINGER,
             Change::TakenOver | Change::Head | Change::Unwritten | Change::Complete => return None,
             Change::Begun(_) | Change::Bridged(_) | Change::Lent(_) => return None,
@@ -187,5 +193,17 @@ pub(super) fn note_progress(request: &mut Request, now: u64) {
     let length = request.body.len();
     if length > request.times.body_mark.0 {
         request.times.body_mark = (length, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SECOND;
+
+    #[test]
+    fn a_file_that_no_disk_opens_has_write_timeout() {
+        let timeouts = Timeouts::of_seconds(1, 2, BodyRate { timeout: 3, bytes_per_second: 1 }, 20);
+        assert_eq!(timeouts.after(&Change::Opening, 7), Some(7 + 20 * SECOND));
     }
 }
