@@ -256,7 +256,10 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("show-config", "`print_config`"),
     ),
     "Files and routes": (
-        Row("static-map static-map2", "`static_map`, with [options of its own](../guides/static-files.md) behind the directory"),
+        Row(
+            "static-map static-map2",
+            "`static_map`, with [options of its own](../guides/static-files.md) behind the directory",
+        ),
         Row("check-static", "`static_map`, with / as the prefix: what is no file is the application's"),
         Row("static-index", "`static_index`"),
         Row("static-expires static-expires-", "`static_map` with max-age, or `static_cache_control`"),
