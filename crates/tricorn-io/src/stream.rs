@@ -253,6 +253,16 @@ impl Stream {
         }
     }
 
+    /// Sends bytes that have more behind them, which is sent next: the kernel need not make a packet of what is shorter than one.
+    pub fn send_before_more(&self, bytes: &[u8]) -> io::Result<usize> {
+        match &self.0 {
+            Way::Socket(own) if own.secured.get().is_none() => {
+                retry(|| fds::send_before_more(own.socket.as_fd(), bytes))
+            }
+            _ => self.send(bytes),
+        }
+    }
+
     #[inline]
     pub fn send_slices(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match &self.0 {

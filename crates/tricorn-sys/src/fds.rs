@@ -85,6 +85,12 @@ pub fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     rustix::net::send(socket, bytes, rustix::net::SendFlags::NOSIGNAL | rustix::net::SendFlags::DONTWAIT)
 }
 
+/// The same of bytes that have more behind them, which is sent next (MSG_MORE).
+pub fn send_before_more(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+    use rustix::net::SendFlags;
+    rustix::net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT | SendFlags::MORE)
+}
+
 /// Does a system call again that was interrupted.
 #[inline]
 pub fn retry(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {

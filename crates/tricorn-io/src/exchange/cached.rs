@@ -12,6 +12,8 @@ use tricorn_proto::response::HeadInputs;
 
 /// Most bytes of a file that are sent by a thread with other things to do.
 const CACHED: u64 = 1 << 20;
+/// From this length on bytes cost more to be copied than sendfile(2) and the question whether it would wait.
+const COPIED: u64 = 8 << 10;
 
 impl Exchange {
     /// Sends `length` bytes of a file from `offset` as one piece of the body: a small part that the page cache has as bytes, a large one by
@@ -51,24 +53,21 @@ impl Exchange {
         }
         let (count, after) = encoding::piece(&mut request.reply, &mut request.out, length);
         let lane = &mut self.lane;
-        match files::cached_part(&file, offset, count) {
-            Some(bytes) => {
-                let keep = || Box::new(bytes.clone()) as SharedBytes;
-                lane.send(&mut request.out, &bytes, after, keep)
-            }
-            None => {
-                let (mut offset, mut left) = (offset, count);
-                match lane.send_cached(&mut request.out, &file, (&mut offset, &mut left), most_cached) {
-                    Some(Sent::Gone) => return Sent::Gone,
-                    Some(Sent::Accepted | Sent::OverMark) | None => {}
-                }
-                if left == 0 {
-                    return lane.send(&mut request.out, after, b"", || Box::new(after.to_vec()));
-                }
-                let file = Arc::new(DiskFile::new(file, disks.pool()));
-                lane.send_file(&request.out, (file, offset, left), after)
-            }
+        let (mut offset, mut left) = (offset, count);
+        if count > COPIED
+            && let Some(Sent::Gone) = lane.send_cached(&mut request.out, &file, (&mut offset, &mut left), most_cached)
+        {
+            return Sent::Gone;
         }
+        if left == 0 {
+            return lane.send(&mut request.out, after, b"", || Box::new(after.to_vec()));
+        }
+        if let Some(bytes) = files::cached_part(&file, offset, left) {
+            let keep = || Box::new(bytes.clone()) as SharedBytes;
+            return lane.send(&mut request.out, &bytes, after, keep);
+        }
+        let file = Arc::new(DiskFile::new(file, disks.pool()));
+        lane.send_file(&request.out, (file, offset, left), after)
     }
 
     /// Sends a part of a file that has others behind it, or before it, by a job.
@@ -119,10 +118,11 @@ impl Lane {
         if !self.stream().sends_files() || !self.output.is_clear() || !files::is_cached(file, *offset, most) {
             return None;
         }
-        let sent = self.send(out, b"", b"", || Box::new(Vec::new()));
-        if sent == Sent::Accepted {
-            self.output.send_cached(file.as_fd(), (offset, left), most);
+        if self.link().is_lost() {
+            return Some(Sent::Gone);
         }
+        let progress = self.output.send_cached(out, file.as_fd(), (offset, left), most);
+        let sent = self.note(progress);
         out.clear();
         Some(sent)
     }

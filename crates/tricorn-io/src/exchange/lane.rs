@@ -271,7 +271,7 @@ impl Lane {
     }
 
     #[inline]
-    fn note(&mut self, progress: Progress) -> Sent {
+    pub(super) fn note(&mut self, progress: Progress) -> Sent {
         self.wait = match progress {
             Progress::Sent => Wait::Nothing { may_hold: false },
             Progress::Held => Wait::Held,

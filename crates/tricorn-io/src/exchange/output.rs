@@ -132,10 +132,16 @@ impl Output {
         }
     }
 
-    /// Sends of a part of a file as much as the socket takes, `most` bytes of it at most, which the page cache has; nothing if something
-    /// waits before it.
-    pub fn send_cached(&mut self, file: BorrowedFd<'_>, part: (&mut u64, &mut u64), most: u64) {
-        self.sending().send_cached(&self.0.stream, file, part, most);
+    /// Sends `head`, and behind it as much of a part of a file as the socket takes: `most` bytes at most, which the page cache has. Nothing of
+    /// the file if something waits before it.
+    pub fn send_cached(
+        &mut self,
+        head: &[u8],
+        file: BorrowedFd<'_>,
+        part: (&mut u64, &mut u64),
+        most: u64,
+    ) -> Progress {
+        self.sending().send_cached(&self.0.stream, head, file, part, most)
     }
 
     /// Leaves bytes in the outbox until the owner flushes it.

@@ -28,6 +28,9 @@ const CROWDED: Rejection<'_> = Rejection::for_now(
     Outcome::QueueFull,
 );
 
+/// Most bytes of a file that this thread sends, which may hold the baton; jobs send the rest.
+const MOST_CACHED: u64 = 256 << 10;
+
 /// What a request for a file is answered.
 enum Answer {
     File(Found),
@@ -143,7 +146,12 @@ impl Reactor {
         let sent = match (answer, files.mapping(mapping)) {
             (Answer::File(found), Some(mapping)) => {
                 let fields = fields_of(&found, mapping);
-                let what = Representation { file: found.file, length: found.length, fields: &fields, most_cached: 0 };
+                let what = Representation {
+                    file: found.file,
+                    length: found.length,
+                    fields: &fields,
+                    most_cached: MOST_CACHED,
+                };
                 let seconds = i64::try_from(clock::wall_micros() / 1_000_000).unwrap_or(0);
                 exchange.answer_file(self.connections.disks(), &inputs, what, seconds)
             }

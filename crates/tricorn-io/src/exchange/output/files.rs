@@ -466,17 +466,18 @@ mod tests {
         let mut bench = Bench::new();
         let file = bench.file(&[[b'x'; 500], [b'y'; 500]].concat());
         let (mut offset, mut left) = (100, 900);
-        bench.output.send_cached(file.as_fd(), (&mut offset, &mut left), 400);
-        assert_eq!((offset, left, bench.output.sent(), bench.output.is_clear()), (500, 500, 400, true));
+        bench.output.send_cached(b"head", file.as_fd(), (&mut offset, &mut left), 400);
+        assert_eq!((offset, left, bench.output.sent(), bench.output.is_clear()), (500, 500, 404, true));
         bench.output.queue(b"waits");
-        bench.output.send_cached(file.as_fd(), (&mut offset, &mut left), 400);
+        let progress = bench.output.send_cached(b"", file.as_fd(), (&mut offset, &mut left), 400);
+        assert!(matches!(progress, Progress::Sent));
         assert_eq!((offset, left), (500, 500));
         assert!(matches!(bench.output.flush(), Progress::Sent));
-        bench.output.send_cached(file.as_fd(), (&mut offset, &mut left), u64::MAX);
+        bench.output.send_cached(b"", file.as_fd(), (&mut offset, &mut left), u64::MAX);
         drop(bench.output);
         let mut got = String::new();
         bench.theirs.read_to_string(&mut got).expect("a socket");
-        assert_eq!(got, ["x".repeat(400), "waits".into(), "y".repeat(500)].concat());
+        assert_eq!(got, ["head", &"x".repeat(400), "waits", &"y".repeat(500)].concat());
     }
 
     #[test]

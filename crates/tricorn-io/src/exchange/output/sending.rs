@@ -252,21 +252,36 @@ impl Sending {
         outbox.push(&tail[at.saturating_sub(body.len())..]);
     }
 
-    /// Sends of a part of a file as much as the socket takes, `most` bytes of it at most, which the page cache has.
+    /// Sends `head`, and behind it as much of a part of a file as the socket takes: `most` bytes at most, which the page cache has.
     pub fn send_cached(
         &mut self,
         stream: &Stream,
+        head: &[u8],
         file: BorrowedFd<'_>,
         (offset, left): (&mut u64, &mut u64),
         most: u64,
-    ) {
-        if !self.is_clear() || !self.turn.begin() {
-            return;
+    ) -> Progress {
+        if !self.turn.begin() {
+            return Progress::Gone;
         }
-        // Of an error the next attempt tells.
-        if let Ok(count) = stream.send_file(file, offset, left, most) {
-            self.sent += count as u64;
+        let mut done = 0;
+        if self.is_clear() {
+            match stream.send_before_more(head) {
+                Ok(count) => done = count,
+                Err(Errno::AGAIN) => {}
+                Err(_) => return Progress::Gone,
+            }
+            self.sent += done as u64;
+            if done == head.len() {
+                // Of an error the next attempt tells.
+                if let Ok(count) = stream.send_file(file, offset, left, most) {
+                    self.sent += count as u64;
+                }
+                return Progress::Sent;
+            }
         }
+        self.rest().outbox.push(&head[done..]);
+        self.flush(stream)
     }
 
     pub fn flush(&mut self, stream: &Stream) -> Progress {
