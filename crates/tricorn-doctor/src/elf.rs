@@ -5,8 +5,8 @@
 use crate::maps::{FileId, Mapping};
 use framehop::{ExplicitModuleSectionInfo, Module};
 use object::elf::{
-    FileHeader64, PF_X, PT_LOAD, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, SectionType,
-    Sym64,
+    FileHeader64, PF_X, PT_LOAD, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT,
+    SectionHeader64, SectionType, Sym64,
 };
 use object::endian::LittleEndian;
 use object::read::ReadCache;
@@ -114,22 +114,26 @@ impl Elf {
         let cache = ReadCache::new(File::open(&self.path).ok()?);
         let header = FileHeader64::<LittleEndian>::parse(&cache).ok()?;
         let sections = header.sections(ENDIAN, &cache).ok()?;
-        let find = |name: &[u8]| {
-            let found = sections.iter().find(|section| sections.section_name(ENDIAN, *section) == Ok(name))?;
-            let usable = found.sh_type(ENDIAN) != SHT_NOBITS && found.sh_size(ENDIAN) <= MOST_BYTES;
-            let start = found.sh_addr(ENDIAN);
-            let data = usable.then(|| found.data(ENDIAN, &cache).ok()).flatten().map(Arc::<[u8]>::from);
-            Some((start..start + found.sh_size(ENDIAN), data))
+        let find = |name: &[u8]| sections.iter().find(|section| sections.section_name(ENDIAN, *section) == Ok(name));
+        let place = |name: &[u8]| {
+            let (start, size) = find(name).map(|found| (found.sh_addr(ENDIAN), found.sh_size(ENDIAN)))?;
+            Some(start..start.saturating_add(size))
         };
-        let (frame, index) = (find(b".eh_frame"), find(b".eh_frame_hdr"));
+        // Of the code, which is the most of a file, nothing is read but where it is.
+        let data = |name: &[u8]| {
+            let usable = |found: &&SectionHeader64<LittleEndian>| {
+                found.sh_type(ENDIAN) != SHT_NOBITS && found.sh_size(ENDIAN) <= MOST_BYTES
+            };
+            find(name).filter(usable)?.data(ENDIAN, &cache).ok().map(Arc::<[u8]>::from)
+        };
         let info = ExplicitModuleSectionInfo {
             base_svma: 0,
-            text_svma: find(b".text").map(|found| found.0),
-            got_svma: find(b".got").map(|found| found.0),
-            eh_frame_svma: frame.as_ref().map(|found| found.0.clone()),
-            eh_frame_hdr_svma: index.as_ref().map(|found| found.0.clone()),
-            eh_frame: frame?.1,
-            eh_frame_hdr: index.and_then(|index| index.1),
+            text_svma: place(b".text"),
+            got_svma: place(b".got"),
+            eh_frame_svma: Some(place(b".eh_frame")?),
+            eh_frame_hdr_svma: place(b".eh_frame_hdr"),
+            eh_frame: data(b".eh_frame"),
+            eh_frame_hdr: data(b".eh_frame_hdr"),
             ..Default::default()
         };
         Some(Module::new(self.path.clone(), code, bias, info))
@@ -180,3 +184,30 @@ fn demangled(name: &str) -> String {
 
 /// How far hand-written assembly, which tells no size, is believed to reach.
 const UNSIZED: u64 = 512;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::maps::Maps;
+
+    /// Bytes that this thread has read.
+    fn read() -> u64 {
+        let told = std::fs::read_to_string("/proc/thread-self/io").expect("proc(5)");
+        let count = told.lines().find_map(|line| line.strip_prefix("rchar: "));
+        count.and_then(|count| count.parse().ok()).expect("a number")
+    }
+
+    #[test]
+    fn unwind_tables_are_read_and_not_the_code_that_they_are_about() {
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("proc(5)");
+        let here = unwind_tables_are_read_and_not_the_code_that_they_are_about as *const () as u64;
+        let maps = Maps::parse(&maps);
+        let code = maps.find(here).expect("this function is somewhere");
+        let elf = Elf::open(std::process::id(), code).expect("this program");
+        let before = read();
+        let module = elf.module(code.start..code.end, elf.bias(code).expect("its code"));
+        let (count, length) = (read() - before, code.end - code.start);
+        assert!(module.is_some());
+        assert!(count > 0 && count < length, "{count} bytes were read of a file with {length} bytes of code");
+    }
+}
