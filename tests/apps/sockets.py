@@ -284,6 +284,7 @@ async def gated(scope: Message, receive: Receive, send: Send, name: str = "gate"
 
 
 async def gated_accept(scope: Message, receive: Receive, send: Send, name: str = "gate") -> None:
+    say("asked", name=name)
     await gate(name).wait()
     try:
         await echo(scope, receive, send, name)

@@ -245,6 +245,8 @@ class Tunnel:
             self._is_over = True
         if self._stream == 0:
             self._begin()
+        if self._stream == 0:
+            pass
         elif self._far_ended:
             self._to_far.clear()  # nobody reads it
         elif self._is_accepted:

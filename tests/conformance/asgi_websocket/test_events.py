@@ -250,6 +250,7 @@ def test_several_answers_to_a_message(open_socket: Open) -> None:
 def test_a_client_that_leaves_before_it_is_accepted(tcp_server: Server) -> None:
     with Wire(tcp_server.address) as wire:
         wire.send(handshake("/gated-accept?name=early"))
+        tcp_server.out.wait('"asked", "name": "early"')
         assert wire.still_open()
         if is_by_http2(tcp_server):  # the relay is to have said so before the gate opens
             wire.finish_sending().ended()

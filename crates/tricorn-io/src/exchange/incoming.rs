@@ -10,6 +10,8 @@ use super::timers::Timer;
 use super::{Exchange, Sent};
 use crate::clock::SECOND;
 use crate::config::Config;
+use crate::sys::poll::ready;
+use rustix::event::PollFlags;
 use rustix::io::Errno;
 use tricorn_proto::message::{Refusal, RefusalKind};
 
@@ -112,6 +114,15 @@ impl Exchange {
     pub(crate) fn write_raw(&mut self, bytes: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
         self.request.out.clear();
         self.lane.send(&mut self.request.out, bytes, b"", keep)
+    }
+
+    /// Whether the client has closed its sending side, by a look at the connection: the event that tells it may come later.
+    pub fn has_hung_up(&self) -> bool {
+        let stream = self.lane.stream();
+        match stream.channel() {
+            Some(channel) => channel.look().gone,
+            None => !ready(stream.socket(), PollFlags::RDHUP, 0).is_empty(),
+        }
     }
 
     /// The connection is known to be broken: what is written from now on is dropped.

@@ -63,6 +63,8 @@ fn verdict(socket: &Bound<'_, Socket>, kind: &str) -> PyResult<Verdict> {
     };
     // A client that is gone is told of before the application's mistakes: it could not know.
     let is_gone = state.has_left || state.active.is_away() && !state.is_closed_by_application;
+    // Nobody is there to be accepted, though the event that tells it waits for its turn.
+    let is_gone = is_gone || kind == "websocket.accept" && state.active.exchange().is_some_and(Exchange::has_hung_up);
     drop(state);
     if is_gone {
         return Ok(Verdict::Gone);
