@@ -319,9 +319,17 @@ PROTOCOL = (
         "front_ends_client_is_trusted_as_it",
         "who may claim things by forwarded fields is the front end's client",
         f"{IO}/reactor/connections/vars.rs",
-        "self.config.policy.trust.allows(Some(client.ip()))",
+        "config.policy.trust.allows(peer.ip())",
         "true",
         (f"{FRONT_ENDS} -k the_client_is",),
+    ),
+    Fault(
+        "front_ends_own_request",
+        "a request without a client has nothing of the client before it on its connection",
+        f"{IO}/reactor/connections/vars.rs",
+        "None if conn.served => front_end(conn)?,",
+        "None if conn.served && false => front_end(conn)?,",
+        (f"{FRONT_ENDS} -k nothing_of_the_one_before", "crates/tricorn-io suite front_ends"),
     ),
     Fault(
         "vars_write_lines",

@@ -283,6 +283,22 @@ REACTOR = (
         (f"{SUITE} http2",),
     ),
     Fault(
+        "streams_after_one_at_once",
+        "a stream that began without waiting was its connection's turn",
+        f"{REACT}/queue.rs",
+        "&& self.at_once.contains(&trunk)",
+        "&& false",
+        ("crates/tricorn-io lib queue",),
+    ),
+    Fault(
+        "births_of_sessions",
+        "sessions begin where the fewest are",
+        f"{SRC}/one_queue/births.rs",
+        "ours > sessions + tolerance(*sessions, is_lent)",
+        "ours > u64::MAX - 1 - tolerance(*sessions, is_lent)",
+        ("crates/tricorn-io lib births", "tests/integration/test_sessions.py -k fewest"),
+    ),
+    Fault(
         "late_ids",
         "the id of a request that is over means nothing to the next one of its connection",
         f"{REACT}/serial.rs",
