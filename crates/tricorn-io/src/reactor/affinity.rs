@@ -52,8 +52,11 @@ impl Reactor {
     }
 
     fn follow_session(&mut self, id: RequestId) -> Option<RequestId> {
-        let Some(affinity) = self.connections.affinity().cloned() else { return Some(id) };
         let mut whose = self.connections.whose(id, false);
+        if matches!(whose, Whose::Nobodys | Whose::Ours) {
+            return Some(id);
+        }
+        let Some(affinity) = self.connections.affinity().cloned() else { return Some(id) };
         if whose == Whose::ANewOnes {
             if self.begins_elsewhere(id, &affinity) {
                 return None;
