@@ -53,6 +53,9 @@ BY_HTTP2 = ("h2", "h2tls")
 BY_HTTP2_ON_PUSH = ("gthread-h2", "sync-h2tls", "asgi-h2", "asyncio-h2", "uvloop-h2tls", "h2")
 """`make test` asks a class of WSGI and one of ASGI over HTTP/2, in the clear and over TLS, and WebSockets in the clear;
 `make test-all` asks each."""
+BY_VARS = ("uwsgi", "fastcgi")
+BY_VARS_ON_PUSH = ("gthread-fastcgi", "asyncio-uwsgi")
+"""`make test` asks one class of each interface by a front end's protocol."""
 BY_UNIX_SOCKET_ON_PUSH = ("conformance/wsgi_pep3333/test_environ.py", "conformance/rfc6455/test_control.py")
 """What differs by the socket is the environ's addresses. `make test` asks one file of each suite both ways."""
 
@@ -86,6 +89,8 @@ def _is_for_the_night(file: str, parameters: Mapping[str, object], identifier: s
     server = str(parameters.get("server", parameters.get("tcp_server", "")))
     if _is_below(file, (CONFORMANCE,)) and server.rpartition("-")[2] in BY_HTTP2:
         return server not in BY_HTTP2_ON_PUSH
+    if _is_below(file, (CONFORMANCE,)) and server.rpartition("-")[2] in BY_VARS:
+        return server not in BY_VARS_ON_PUSH
     if _is_below(file, (CONFORMANCE,)) and parameters.get("server") in BY_UNIX_SOCKET:
         return file not in BY_UNIX_SOCKET_ON_PUSH
     if file == FRAMEWORKS and parameters["framework"] != FRAMEWORK_ON_PUSH and parameters["server"] != CLASS_ON_PUSH:

@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import Pool
 from tests.harness import Server, each
 from tests.harness.classes import EVENT_LOOPS, GREEN, SERVERS_OF_CLASSES, THREADED
+from tests.harness.front_end_client import FrontEndClient
 from tests.harness.http2_client import Http2Client
 from tests.harness.tls import client
 
@@ -20,6 +21,15 @@ BODY_BUFFER = 64 * 1024
 HTTP2 = {"http_protocols": "h2,h1", "http2_cleartext": "prior-knowledge"}
 OVER_HTTP2 = ("h2", "h2tls")
 """Transports: HTTP/2 in the clear, and over TLS."""
+BY_VARS = ("uwsgi", "fastcgi")
+"""Transports: a front end's, which says requests as vars."""
+
+
+def by_vars(pool: Pool, transport: str, serving: Callable[..., Server]) -> Server:
+    """The server that `serving` starts with this protocol, as clients of a front end see it."""
+    server = serving(protocol=transport)
+    server.wire_type, server.wire_options = FrontEndClient, {"protocol": transport}
+    return server
 
 
 def over_http2(pool: Pool, transport: str, serving: Callable[..., Server]) -> Server:
@@ -39,6 +49,8 @@ def http2_settings(pool: Pool, transport: str) -> dict[str, str]:
 def conforming(pool: Pool, worker_class: str, transport: str, **more: Any) -> Server:
     if transport in OVER_HTTP2:
         return over_http2(pool, transport, partial(conforming, pool, worker_class, "tcp", **more))
+    if transport in BY_VARS:
+        return by_vars(pool, transport, partial(conforming, pool, worker_class, "tcp", **more))
     return pool.get(
         worker_class=worker_class,
         transport=transport,

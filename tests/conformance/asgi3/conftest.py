@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from tests.conformance.asgi3.play import Stage
-from tests.conformance.conftest import OVER_HTTP2, over_http2
+from tests.conformance.conftest import BY_VARS, OVER_HTTP2, by_vars, over_http2
 from tests.conftest import Pool
 from tests.harness import REFERENCE, Server
+from tests.harness.front_end_client import FrontEndClient
 from tests.harness.http2_client import Http2Client
 from tests.harness.needs import needs
 
@@ -22,6 +23,8 @@ def playing(pool: Pool, loop: str, transport: str = "tcp", **more: Any) -> Serve
         pytest.skip("the reference server keeps to ASGI in its own way")
     if transport in OVER_HTTP2:
         return over_http2(pool, transport, partial(playing, pool, loop, "tcp", **more))
+    if transport in BY_VARS:
+        return by_vars(pool, transport, partial(playing, pool, loop, "tcp", **more))
     return pool.get(
         "asgi.play:application",
         worker_class="asgi",
@@ -32,7 +35,10 @@ def playing(pool: Pool, loop: str, transport: str = "tcp", **more: Any) -> Serve
     )
 
 
-@pytest.fixture(scope="session", params=["asyncio-tcp", "uvloop-unix", "asyncio-h2", "uvloop-h2tls"])
+@pytest.fixture(
+    scope="session",
+    params=["asyncio-tcp", "uvloop-unix", "asyncio-h2", "uvloop-h2tls", "asyncio-uwsgi", "uvloop-fastcgi"],
+)
 def server(request: pytest.FixtureRequest, pool: Pool) -> Server:
     loop, _, transport = request.param.partition("-")
     return playing(pool, loop, transport)
@@ -59,6 +65,9 @@ def hasty(server: Server, pool: Pool) -> Stage:
     loop, transport = ("uvloop", "unix") if isinstance(server.address, str) else ("asyncio", "tcp")
     if server.wire_type is Http2Client:
         loop, transport = ("uvloop", "h2tls") if server.scheme == "https" else ("asyncio", "h2")
+    if server.wire_type is FrontEndClient:
+        transport = server.wire_options["protocol"]
+        loop = "asyncio" if transport == "uwsgi" else "uvloop"
     return Stage(playing(pool, loop, transport, asgi_disconnect_grace_period=0))
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.conformance.asgi3.play import Stage, Step, body, start
 from tests.harness import Wire, proc, until
+from tests.harness.front_end_client import needs_an_end
 from tests.harness.wire import Short
 
 MEGABYTE = 1 << 20
@@ -60,6 +61,7 @@ def test_a_head_does_not_wait_for_its_body(stage: Stage, version: str, before: t
 
 @pytest.mark.parametrize("steps", [(body(b"one"),), (FAIL,), ()], ids=["one piece", "fails", "returns"])
 def test_what_follows_a_head_that_was_sent_alone(stage: Stage, steps: tuple[Step, ...]) -> None:
+    needs_an_end(stage.server)
     with stage.connect() as wire:
         wire.send(stage.request(start(200, (b"x-early", b"yes")), stage.gate, *steps))
         heard(wire, b"x-early: yes\r\n")

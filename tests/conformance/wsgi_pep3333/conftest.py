@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.conftest import OVER_HTTP2, conforming
+from tests.conformance.conftest import BY_VARS, OVER_HTTP2, conforming
 from tests.conftest import Pool
 from tests.harness import REFERENCE, Server, each
 from tests.harness.classes import THREADED, WSGI
@@ -31,6 +31,7 @@ def calling_wsgi(pool: Pool, worker_class: str, transport: str, **options: Any) 
         "gevent-tcp",
         "eventlet-unix",
         *(f"{alias}-{transport}" for alias in (*WSGI, *ON_A_LOOP) for transport in OVER_HTTP2),
+        *(f"{alias}-{transport}" for alias in ("gthread", "gevent") for transport in BY_VARS),
         # One class that waits in threads, and one that waits in a hub, which begin before the body is there.
         "sync-tcp-unbuffered",
         "gevent-unix-unbuffered",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import Server
+from tests.harness.front_end_client import needs_an_end
 from tests.harness.wire import Short
 
 
@@ -28,6 +29,7 @@ def test_the_log_has_the_request_and_the_traceback(server: Server) -> None:
 
 
 def test_after_the_head_the_connection_ends(server: Server) -> None:
+    needs_an_end(server)
     with server.connect() as wire:
         with pytest.raises(Short):
             wire.get("/crash?when=later")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import Server, with_each
+from tests.harness.front_end_client import needs_an_end
 from tests.harness.wire import Short
 
 WHOLE = [
@@ -92,5 +93,6 @@ def test_anything_but_bytes_is_an_error(server: Server, version: str, kind: str)
 
 
 def test_anything_but_bytes_after_the_head_ends_the_connection(server: Server) -> None:
+    needs_an_end(server)
     with server.connect() as wire, pytest.raises(Short):
         wire.get("/badtypes?kind=late")

@@ -94,7 +94,8 @@ impl Exchange {
             let request = &mut *self.request;
             let (count, after) = encoding::piece(&mut request.reply, &mut request.out, most.min(end - at));
             if count == 0 {
-                break; // the response may have no more
+                // The response may have no more. To HEAD its head alone is due, which is still in `out`.
+                return self.send_out();
             }
             sent = self.lane.send_file(&request.out, (file.clone(), at, count), after);
             request.out.clear();

@@ -2,6 +2,7 @@
 //!
 //! SCGI has the first alone, FastCGI both. uwsgi has the head of HTTP/1.
 use super::records::{COMPLETE, STDOUT, end_request, header};
+use crate::message::status::reason;
 use crate::response::{Portion, ResponseHead};
 
 /// Appends the head of a response (RFC 3875 section 6.2). What it says of its connection is for HTTP.
@@ -11,7 +12,8 @@ pub fn head(out: &mut Vec<u8>, head: &ResponseHead<'_>) {
     out.extend_from_slice(b"Status: ");
     out.extend_from_slice(itoa::Buffer::new().format(head.status).as_bytes());
     out.push(b' ');
-    out.extend_from_slice(head.reason);
+    // nginx says the text to its client as it is, and a status line of HTTP/1 does not end with the code (RFC 9112 section 4).
+    out.extend_from_slice(if head.reason.is_empty() { reason(head.status).as_bytes() } else { head.reason });
     out.extend_from_slice(b"\r\n");
     let mut line = |name: &[u8], value: &[u8]| {
         out.extend_from_slice(name);
@@ -94,6 +96,20 @@ mod tests {
         head_in_records(&mut records, 258, &response(&list));
         assert_eq!(records[..8], [1, 6, 1, 2, 0, out.len() as u8, 0, 0]);
         assert_eq!(records[8..], out);
+    }
+
+    #[test]
+    fn a_status_has_a_phrase() {
+        let list = FieldList::new();
+        for (status, phrase, line) in [
+            (204, "", "Status: 204 No Content\r\n"),
+            (299, "", "Status: 299 Unknown\r\n"),
+            (204, "No", "Status: 204 No\r\n"),
+        ] {
+            let mut out = Vec::new();
+            head(&mut out, &ResponseHead { status, reason: phrase.as_bytes(), ..response(&list) });
+            assert!(out.starts_with(line.as_bytes()), "{}", String::from_utf8_lossy(&out));
+        }
     }
 
     #[test]

@@ -147,10 +147,12 @@ impl<'b> Vars<'b> {
     pub fn paths(&self) -> (&'b [u8], Cow<'b, [u8]>) {
         let script = self.get(b"SCRIPT_NAME");
         match (script, self.get(b"PATH_INFO")) {
-            (Some(script), Some(path)) if self.origin.mounted => {
-                (script, path.strip_prefix(script).unwrap_or(path).into())
+            (script, Some(path)) => {
+                let script = script.unwrap_or_default();
+                // The slash is the path's: mod_proxy_uwsgi says it in both, of the root of what is mounted.
+                let script = script.strip_suffix(b"/").unwrap_or(script);
+                (script, path.strip_prefix(script).filter(|_| self.origin.mounted).unwrap_or(path).into())
             }
-            (script, Some(path)) => (script.unwrap_or_default(), path.into()),
             (script, None) => match script.or(self.get(b"DOCUMENT_URI")) {
                 Some(path) => (b"", path.into()),
                 None => {
@@ -324,6 +326,9 @@ mod tests {
         assert_eq!(paths(false, &[("PATH_INFO", "/b"), ("SCRIPT_NAME", "/a")]), pair("/a", "/b"));
         assert_eq!(paths(true, &[("PATH_INFO", "/a/b"), ("SCRIPT_NAME", "/a")]), pair("/a", "/b"));
         assert_eq!(paths(true, &[("PATH_INFO", "/c"), ("SCRIPT_NAME", "/a")]), pair("/a", "/c"));
+        assert_eq!(paths(true, &[("PATH_INFO", "/a/b"), ("SCRIPT_NAME", "/a/")]), pair("/a", "/b"));
+        assert_eq!(paths(false, &[("PATH_INFO", "/"), ("SCRIPT_NAME", "/a/")]), pair("/a", "/"));
+        assert_eq!(paths(false, &[("PATH_INFO", "/"), ("SCRIPT_NAME", "/")]), pair("", "/"));
         assert_eq!(paths(false, &[("SCRIPT_NAME", "/a/b"), ("DOCUMENT_URI", "/c")]), pair("", "/a/b"));
         assert_eq!(paths(false, &[("DOCUMENT_URI", "/a")]), pair("", "/a"));
         assert_eq!(paths(false, &[("REQUEST_URI", "/a%20b?c")]), pair("", "/a b"));
