@@ -47,7 +47,7 @@ CARRIED: dict[str, tuple[str, ...]] = {
         "metrics/application.py:prepare",
         "metrics/application.py:_remove_broken",
     ),
-    "arbiter/generation.py:_preload": ("workers/boot_failure.py:sentence",),
+    "arbiter/generation.py:report": ("workers/boot_failure.py:sentence",),
     "arbiter/molds/mold.py:Mold._notice": (),  # core_options.upload_warning
     "workers/fork_audit.py:Audit.check": (),  # the findings, which are in the entry of the cure
     "arbiter/periodic/statsd_gauges.py:StatsdGauges._send": (

@@ -58,6 +58,7 @@ HOOKS = (
     ("ssl_context", "arbiter", "certificates are read: at the start, and at each reload"),
     ("when_ready", "arbiter", "the addresses are bound; no worker is forked yet"),
     ("nworkers_changed", "arbiter", "the number of workers is known, or another one"),
+    ("mold_ready", "mold", "with a [mold](../guides/share-memory.md): it has loaded the application"),
     ("pre_fork", "arbiter", "before each fork of a worker"),
     ("post_fork", "worker", "after the fork, as the user that started the server, before the application is loaded"),
     ("post_worker_init", "worker", "the application is loaded; requests come next"),
@@ -225,6 +226,11 @@ def hooks() -> str:
         "An exception in a hook of the arbiter before a worker has served ends the start with status 1 or 3. "
         "Later it is\n"
         "logged, and the server keeps running.\n",
+        "With `preload_app`, true or `mold`, the order and the processes are the same; at `post_fork` the application "
+        "is loaded.\n"
+        "With a mold, attributes that `pre_fork` sets on `worker` are there in the worker if pickle can take them. "
+        "What it\n"
+        "changes besides, such as `os.environ`, stays in the arbiter.\n",
         "## Arguments of hooks\n",
         "`server` is the arbiter:\n",
         _table(

@@ -54,6 +54,10 @@ def on_starting(server):
     _write("on_starting", server=_server(server))
 
 
+def mold_ready(server, mold):
+    _write("mold_ready", server=_server(server), mold={"pid": mold.pid, "app": callable(mold.app.callable)})
+
+
 def on_reload(server):
     _write("on_reload", server=_server(server))
 

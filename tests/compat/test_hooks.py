@@ -71,6 +71,50 @@ def test_start_and_stop(tmp_path: Path, worker_class: str) -> None:
         assert [record["pid"] for record in server.records()[lines:]] == [worker, master, master]
 
 
+@CLASSES
+def test_start_reload_and_stop_with_a_mold(tmp_path: Path, worker_class: str) -> None:
+    """The order is the same, and each hook is called in the process in which it is called without."""
+    config = f"{configured(worker_class, 2)}preload_app = 'mold'\n"
+    with Recorded(tmp_path, config) as server:
+        server.wait("post_worker_init")
+        started = server.records()
+        assert [record["hook"] for record in started] == [
+            "nworkers_changed",
+            "on_starting",
+            "when_ready",
+            "mold_ready",
+            "pre_fork",
+            "post_fork",
+            "post_worker_init",
+        ]
+        pids = [record["pid"] for record in started]
+        mold, worker = pids[3], pids[5]
+        assert pids == [server.pid, server.pid, server.pid, mold, server.pid, worker, worker]
+        assert len({server.pid, mold, worker}) == 3
+        assert started[3]["mold"] == {"pid": mold, "app": True}
+        assert started[5]["worker"]["ppid"] == server.pid
+        server.get("/hello")
+        requests = server.wait("post_request")
+        assert requests[0]["pid"] == worker
+        lines = len(server.records())
+        server.signal(signal.SIGHUP)
+        (gone,) = server.wait("child_exit")
+        assert gone["pid"] == server.pid
+        reloaded = server.records()[lines:]
+        assert [record["hook"] for record in reloaded] == [
+            *("nworkers_changed", "on_reload", "mold_ready", "pre_fork", "post_fork", "post_worker_init"),
+            *("worker_exit", "child_exit"),
+        ]
+        second, successor = reloaded[2]["pid"], reloaded[4]["pid"]
+        pids = [record["pid"] for record in reloaded]
+        assert pids == [*[server.pid] * 2, second, server.pid, successor, successor, worker, server.pid]
+        assert len({server.pid, mold, second, worker, successor}) == 5
+        lines = len(server.records())
+        server.signal(signal.SIGTERM)
+        assert server.wait_exit() == 0
+        assert server.names(lines) == ["worker_exit", "child_exit", "on_exit"]
+
+
 def test_hooks_between_the_boot_lines(tmp_path: Path) -> None:
     """Where a hook stands among the log's lines is part of what scripts that read the log know."""
     speak = "\n".join(

@@ -210,6 +210,36 @@ def test_an_open_event_loop_and_a_connection_are_refused_by_name() -> None:
             assert re.search(what, server.log.text), server.log.text
 
 
+def test_mold_ready_is_the_place_to_close_what_a_fork_would_share() -> None:
+    text = """\
+import socket
+
+listener = socket.create_server(("127.0.0.1", 0))
+connection = socket.create_connection(listener.getsockname())
+warm = []
+""" + WHO.replace("{LOADED}", "{warm}")
+    hook = """\
+def mold_ready(server, mold):
+    import mine
+
+    mine.connection.close()
+    mine.listener.close()
+    mine.warm.append(mold.pid)
+"""
+    with Molded(hook, app="mine:application", files={"mine.py": text}) as server:
+        assert server.get("/").body.startswith(f"[{server.mold_pid()}] ".encode())
+
+
+def test_an_exception_in_mold_ready_is_a_failed_reload() -> None:
+    with Molded(expects="hook marker|Reload failed") as server:
+        mold = server.mold_pid()
+        server.configure("preload_app = 'mold'\ndef mold_ready(server, mold):\n    raise RuntimeError('hook marker')\n")
+        server.signal(signal.SIGHUP)
+        server.log.wait("keep serving: The hook mold_ready failed: RuntimeError: hook marker")
+        assert server.mold_pids() == [mold]
+        assert server.get("/hello").status == 200
+
+
 def test_the_death_of_the_arbiter_ends_the_mold() -> None:
     with Molded("workers = 2\n", workers=2) as server:
         server.mold_pid()

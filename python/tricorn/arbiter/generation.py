@@ -247,8 +247,13 @@ def _preload(generation: Generation) -> None:
     except AppImportError:
         raise
     except Exception as error:
-        if text := boot_failure.sentence(error, generation.app.app_uri):
-            generation.log.error("%s", text)
-        else:
-            generation.log.error("Exception while loading the application", exc_info=shown(error))
+        report(generation, error)
         raise BootError("Worker failed to boot.") from None  # the log has said why
+
+
+def report(generation: Generation, error: BaseException) -> None:
+    """Says why the application cannot be loaded in this process. Called in an exception handler."""
+    if text := boot_failure.sentence(error, generation.app.app_uri):
+        generation.log.error("%s", text)
+    else:
+        generation.log.error("Exception while loading the application", exc_info=shown(error))

@@ -142,6 +142,8 @@ def _add_flag(group: Any, setting: Setting[object], *, shown: bool) -> None:
         options["type"] = _reader(setting)
         if setting.bare is not None:
             options.update(nargs="?", const=setting.bare)
+    if setting.meanings:
+        options.update(action=_switching(setting.meanings), nargs=0)
     group.add_argument(*setting.flags, **options)
 
 
@@ -262,6 +264,16 @@ def _borrowing(becomes: Sets | Nothing | Refused) -> type[argparse.Action]:
 
 class _Borrow(argparse.Action):
     """Action of other servers' flags: sets the counterpart here."""
+
+
+def _switching(meanings: Mapping[str, object]) -> type[argparse.Action]:
+    """The action of switches that set a setting to different values."""
+
+    class Switch(argparse.Action):
+        def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+            _set(namespace, self.dest, meanings.get(option, True), option)
+
+    return Switch
 
 
 def _set(namespace: argparse.Namespace, name: str, raw: object, flag: str) -> None:

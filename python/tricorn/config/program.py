@@ -79,7 +79,7 @@ _BY_FLAG = {
     for setting in SETTINGS
     if setting.action is not Action.UNSET
     for flag in setting.flags
-    if flag.startswith("--")
+    if flag.startswith("--") and flag not in setting.meanings
 }
 _BORROWED: Mapping[str, Sets | Nothing | Refused] = {
     word(flag): row.becomes for row in BORROWED if not isinstance(row.becomes, Ours) for flag in row.flags.split()

@@ -95,6 +95,8 @@ class Setting(Record, Generic[T]):
     action: Action = Action.STORE
     bare: str | None = None
     """Value of a flag without an argument. None: it needs one."""
+    meanings: Mapping[str, object] = {}
+    """Values of flags that are switches and do not mean true."""
     env_also: tuple[str, ...] = ()
     """Variables that are read besides `TRICORN_<NAME>`, weaker than everything else: the names platforms set."""
     since: str = "0.1"

@@ -15,6 +15,7 @@ ARGUMENTS = {
     "on_starting": "server",
     "on_reload": "server",
     "when_ready": "server",
+    "mold_ready": "server, mold",
     "pre_fork": "server, worker",
     "post_fork": "server, worker",
     "post_worker_init": "worker",
@@ -84,5 +85,11 @@ def sees_pre_exec(directory: Path) -> None:
         until(lambda: not successor.exists(), "the successor is gone")
 
 
-ENDING = {"on_exit": sees_on_exit, "pre_exec": sees_pre_exec}
-"""Hooks at the end of a server, or of its second life: it cannot be shared."""
+def sees_mold_ready(directory: Path) -> None:
+    with Site(f"preload_app = 'mold'\nhere = {str(directory)!r}\n{marking('mold_ready')}") as server:
+        assert server.get("/hello").status == 200
+        assert (directory / "mold_ready").exists()
+
+
+ENDING = {"on_exit": sees_on_exit, "pre_exec": sees_pre_exec, "mold_ready": sees_mold_ready}
+"""Hooks at the end of a server, of its second life, or of one with a mold: it cannot be shared."""

@@ -62,6 +62,8 @@ def test_only_what_is_given_is_in_the_layer() -> None:
         ("--no-green-drivers", {"green_drivers": False}),
         ("--max-concurrency auto", {"max_concurrency": "auto"}),
         ("--preload", {"preload_app": True}),
+        ("--mold", {"preload_app": "mold"}),
+        ("--mold --preload", {"preload_app": True}),
         ("-e A=1 --env B=2", {"raw_env": ["A=1", "B=2"]}),
         ("--keep-alive 5", {"keepalive": "5"}),
         ("--limit-request-field_size 1", {"limit_request_field_size": "1"}),

@@ -13,7 +13,8 @@ from signal import Signals
 from typing import NoReturn
 
 from tricorn import log as logs
-from tricorn.arbiter.generation import Generation
+from tricorn.arbiter import hooks
+from tricorn.arbiter.generation import Generation, report
 from tricorn.arbiter.hiring import Files, Hiring, only_worker
 from tricorn.arbiter.molds.requests import (
     DESCRIPTORS,
@@ -40,13 +41,18 @@ GO = b"g"
 
 
 class Mold:
-    """`live` returns in a worker when that has lived, and in the mold if it cannot boot."""
+    """`live` returns in a worker when that has lived, and in the mold if it cannot boot.
+
+    The hook `mold_ready` gets it, for its public attributes.
+    """
 
     def __init__(self, generation: Generation, hiring: Hiring, messages: int, requests: socket.socket) -> None:
         self._generation = generation
         self._hiring = hiring
         self._messages = messages
         self._requests = requests
+        self.pid = os.getpid()
+        self.cfg, self.log, self.app = generation.config, generation.log, generation.app
 
     def live(self) -> int:
         """The exit status."""
@@ -76,6 +82,7 @@ class Mold:
             self._notice("info", f"Using worker: {generation.worker_class.alias} ({generation.reason})")
             if warning := core_options.upload_warning(generation.config, generation.worker_class):
                 self._notice("warning", warning)
+        hooks.must(generation.config, generation.log, "mold_ready", self._hiring.server, self)
         audit.check()
         generation.prepare_forks()
         signal.signal(Signals.SIGTERM, signal.SIG_DFL)  # modules of the application may have set a handler
@@ -87,7 +94,7 @@ class Mold:
         logs.enable(generation.log)
         reason = boot_failure.reason(error)
         if self._hiring.once.claim(reason):
-            boot_failure.write(generation.log, generation.app.app_uri, error)
+            report(generation, error)
         status = ExitCode.APP_LOAD if isinstance(error, AppImportError) else ExitCode.WORKER_BOOT
         self._tell(BootFailed(status, reason))
         generation.log.flush()

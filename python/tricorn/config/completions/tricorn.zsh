@@ -88,7 +88,8 @@ _arguments -s -S \
     '(--max-concurrency)--max-concurrency=[Maximum number of requests running at once in all workers; a number or auto, 0\: the number of threads.]:value: ' \
     '(--no-handover)--no-handover[Keep every connection on the worker that accepted it.]' \
     '(--affinity)--affinity=[Send requests of one session to the worker that has it\: auto, off, or where the session is named.]:value: ' \
-    '(--preload)--preload[Load the application once, before forking, so that workers share its memory.]' \
+    '(--preload --mold)--preload[Load the application once, before forking, so that workers share its memory.]' \
+    '(--preload --mold)--mold[Load the application once, before forking, so that workers share its memory.]' \
     '(--no-sendfile)--no-sendfile[Copy files into responses instead of using sendfile(2).]' \
     '(--reuse-port)--reuse-port[Give each worker its own listening socket (SO_REUSEPORT).]' \
     '(--chdir)--chdir=[Change to this directory, and import modules from it.]:directory:_files -/' \

@@ -23,8 +23,10 @@ def _hook(
     default: AnyHook = _nothing,
     shown: str = "does nothing",
     fewest: int | None = None,
+    own: bool = False,
 ) -> Setting[AnyHook]:
-    return Setting(flags=(), kind=Hook(arguments, fewest), default=default, default_shown=shown, help=text, doc=doc)
+    kind = Hook(arguments, fewest)
+    return Setting(flags=(), kind=kind, default=default, default_shown=shown, help=text, doc=doc, own=own)
 
 
 class Hooks(Section):
@@ -38,6 +40,14 @@ class Hooks(Section):
     )
 
     when_ready = _hook("server", "When the server is listening, before the first worker starts.")
+
+    mold_ready = _hook(
+        "server, mold",
+        "In the mold (`preload_app = mold`), when it has loaded the application and before it is looked through.",
+        "The place to close connections, and to fill caches that workers share. An exception is a failed start or "
+        "reload. `mold` has `pid`, `cfg`, `log` and `app`.",
+        own=True,
+    )
 
     pre_fork = _hook(
         "server, worker",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tricorn.config.lookups import ExistingPath, Group, User, own_group, own_user
 from tricorn.config.setting import Action, Section, Setting, fixed
 from tricorn.config.validators import (
+    MOLD,
     Boolean,
     EnvAssignments,
     OptionalText,
@@ -19,12 +20,13 @@ class Mechanics(Section):
     SECTION = "Server Mechanics"
 
     preload_app = Setting(
-        flags=("--preload",),
+        flags=("--preload", "--mold"),
+        meanings={"--mold": MOLD},
         kind=Preloading(),
         default=False,
         help="Load the application once, before forking, so that workers share its memory.",
-        doc="`true`: the arbiter loads it, and HUP cannot reload its code. `mold`: a process of its own loads it and "
-        "forks the workers, and HUP reloads the code ([how](../guides/share-memory.md)).",
+        doc="`--preload` is `true`: the arbiter loads it, and HUP cannot reload its code. `--mold` is `mold`: a "
+        "process of its own loads it and forks the workers, and HUP reloads it ([how](../guides/share-memory.md)).",
     )
 
     sendfile = Setting(
