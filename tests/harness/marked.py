@@ -109,9 +109,10 @@ class Marked(Clients[Outcomes]):
                 with self._lock:
                     if self.left:
                         self.outcomes.refused += 1
-                    else:
-                        self.outcomes.lost.append(f"connect: {error!r}")
-                return
+                        return
+                    self.outcomes.lost.append(f"connect: {error!r}")
+                self._stop.wait(self.pause)  # the worker may have been killed in the midst of a handshake
+                continue
             fresh = True
             with wire:
                 while not self._stop.is_set() and left != 0:
