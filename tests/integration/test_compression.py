@@ -108,6 +108,49 @@ def application(environ, start_response):
 """
 
 
+FILES = """
+import asyncio
+import os
+
+from aiohttp import web
+from flask import Flask, send_file
+from starlette.applications import Starlette
+from starlette.responses import FileResponse
+from starlette.routing import Route
+
+PATH = os.path.join(os.path.dirname(os.path.realpath(__file__)), "page.txt")
+wsgi = Flask(__name__)
+
+
+@wsgi.get("/file")
+def send():
+    return send_file(PATH)
+
+
+async def aiohttp_file(request):
+    return web.FileResponse(PATH)
+
+
+asgi = Starlette(routes=[Route("/file", lambda request: FileResponse(PATH))])
+aiohttp = web.Application()
+aiohttp.router.add_get("/file", aiohttp_file)
+
+
+async def pathsend(scope, receive, send):
+    fields = [(b"content-type", b"text/plain")]
+    await send({"type": "http.response.start", "status": 200, "headers": fields})
+    if scope["path"] == "/late":
+        await asyncio.sleep(0.3)  # the head is sent meanwhile, and with it that the body is compressed
+    await send({"type": "http.response.pathsend", "path": PATH})
+
+
+def write_before(environ, start_response):
+    write = start_response("200 OK", [("Content-Type", "text/plain")])
+    write(b"before the file\\n")
+    return environ["wsgi.file_wrapper"](open(PATH, "rb"))
+"""
+
+
 @pytest.mark.parametrize("coding", CODINGS)
 def test_a_browser_has_each_event_when_it_was_sent(coding: str) -> None:
     """The next one is sent when the page has acknowledged the last one."""
@@ -201,6 +244,33 @@ def test_a_middleware_that_compresses_is_left_alone() -> None:
         reply = wire.get("/", ("Accept-Encoding", "gzip, zstd"))
         assert (reply.get("content-encoding"), reply.all("vary")) == ("gzip", ["Accept-Encoding"])
         assert content(reply) == LINE.encode() * 400
+
+
+@pytest.mark.parametrize(
+    ("worker_class", "app", "path", "coding"),
+    [
+        ("gthread", "app:wsgi", "/file", None),
+        ("gthread", "app:write_before", "/", "gzip"),
+        ("asgi", "app:asgi", "/file", None),
+        ("asgi", "app:pathsend", "/at-once", None),
+        ("asgi", "app:pathsend", "/late", "gzip"),
+        ("aiohttp", "app:aiohttp", "/file", "gzip"),
+    ],
+)
+def test_files(worker_class: str, app: str, path: str, coding: str | None) -> None:
+    """The kernel sends them as they are. A body that has begun compressed goes on so, and aiohttp reads its files."""
+    needs("aiohttp", "flask", "starlette")
+    config = f"worker_class = {worker_class!r}\ncompress = 'gzip'\nasgi_pathsend = True\n"
+    text = "".join(f"line {number} of a file\n" for number in range(20_000))
+    with (
+        Site(config, app=app, files={"app.py": FILES, "page.txt": text}) as server,
+        server.connect() as wire,
+    ):
+        for _ in range(2):
+            reply = wire.get(path, GZIP)
+            before = b"before the file\n" if "before" in app else b""
+            assert reply.get("content-encoding") == coding
+            assert content(reply) == before + text.encode()
 
 
 def test_trailers_follow_a_compressed_body() -> None:

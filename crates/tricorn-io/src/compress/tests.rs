@@ -1,3 +1,4 @@
+#![allow(clippy::expect_used)] // A test may panic, in its helpers too.
 use super::*;
 use std::io::Read;
 use zstd_safe::{DCtx, InBuffer, OutBuffer};

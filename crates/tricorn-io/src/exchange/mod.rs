@@ -209,6 +209,8 @@ impl Exchange {
         if self.timing.answered == 0 {
             self.answered();
         }
+        // A compressor goes back here, and not under the baton.
+        self.coder = Coder::Off;
         self.resolve();
     }
 
