@@ -53,6 +53,8 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "gthread-h2tls",
         "asgi-h2",
         "asgi-h2tls",
+        "gthread-uwsgi",
+        "gthread-fastcgi",
     ),
 )
 def server(request: pytest.FixtureRequest, pool: Pool, directory: Path) -> Iterator[Server]:
