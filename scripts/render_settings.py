@@ -43,7 +43,7 @@ from tricorn.config.lookups import (
 )
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Action, Setting
-from tricorn.config.static_files import CacheControl, IndexFile, StaticMap
+from tricorn.config.static_files import CacheControl, IndexFile, SendfileRoots, StaticMap
 from tricorn.config.unavailable import UNAVAILABLE
 from tricorn.config.validators import (
     Boolean,
@@ -194,6 +194,7 @@ EXISTING: dict[Kind[Any], str] = {
     ExistingPaths("FILE"): "existing files; in a file a list",
     CertificateFiles("CERT[:KEY]"): "existing files, a pair separated by a colon; in a file a list",
     StaticMap(): "`PREFIX=DIR` with options behind commas; in a file a list or a dict",
+    SendfileRoots(): "`DIR` or `PREFIX=DIR`; in a file a list",
     ExistingPaths("DIR"): "existing directories; in a file a list",
 }
 

@@ -7,6 +7,7 @@ from tests.mutants.fault import Fault
 IO = "crates/tricorn-io"
 PROTO = "crates/tricorn-proto"
 SERVED = "tests/integration/test_static_files.py"
+NAMED = "tests/integration/test_x_sendfile.py"
 RULES = "tests/conformance/rfc9110/test_files.py"
 
 FILES = (
@@ -57,6 +58,38 @@ FILES = (
         "if self.out >= MOST {",
         "if self.out > usize::MAX - MOST {",
         (SERVED,),
+    ),
+    Fault(
+        "named_within",
+        "an application names files of its directories only, by whole segments",
+        f"{IO}/src/files/map.rs",
+        'let rest = path.strip_prefix(prefix)?.strip_prefix(b"/")?;',
+        "let rest = path.strip_prefix(prefix)?;",
+        (f"{IO} lib", NAMED),
+    ),
+    Fault(
+        "named_is_not_sent",
+        "the field that names a file is not sent",
+        f"{IO}/src/exchange/named.rs",
+        "&& !NamedBy::ALL.iter().any(|by| by.is(name))",
+        "",
+        (NAMED,),
+    ),
+    Fault(
+        "named_status",
+        "conditions and ranges are for 200",
+        f"{IO}/src/exchange/representation.rs",
+        "if status == 200 {",
+        "if status > 0 {",
+        (NAMED,),
+    ),
+    Fault(
+        "own_files_with_validators",
+        "files of an application have ranges only with validators",
+        f"{IO}/src/exchange/representation.rs",
+        "!is_whole || !has_validator || sees_to_it",
+        "!is_whole || sees_to_it",
+        (NAMED,),
     ),
     Fault(
         "if_range_strong",

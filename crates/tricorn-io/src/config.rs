@@ -215,6 +215,12 @@ impl Config {
         BodyRate { timeout: self.body_timeout, bytes_per_second: self.body_min_rate }
     }
 
+    /// How long a disk may take to open a file that is sent.
+    #[inline]
+    pub(crate) fn opening_timeout(&self) -> u64 {
+        if self.request_timeout > 0 { self.request_timeout } else { self.write_timeout }
+    }
+
     /// Bytes that a client has to take within `write_timeout`, at the minimum rate.
     #[inline]
     pub(crate) fn progress(&self) -> u64 {

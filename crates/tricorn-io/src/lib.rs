@@ -65,7 +65,7 @@ pub use exchange::patience::Patience;
 pub use exchange::room::Room;
 pub use exchange::timers::{Due, Timer};
 pub use exchange::{Attachment, Exchange, Sent};
-pub use files::{Mapping, StaticMap};
+pub use files::{Mapping, Named, StaticMap};
 pub use monitor::Reports;
 pub use one_queue::affinity::Affinity;
 pub use one_queue::siblings::Siblings;

@@ -11,7 +11,7 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 use tricorn_io::clock::MILLI;
 use tricorn_io::{
-    Compressors, Config, Failpoint, Http2, Mapping, MaxConcurrency, Place, QueueOrder, StaticMap, WaitSite,
+    Compressors, Config, Failpoint, Http2, Mapping, MaxConcurrency, Named, Place, QueueOrder, StaticMap, WaitSite,
 };
 use tricorn_proto::http1::limits::MAX_HEAD;
 use tricorn_proto::http1::{HeadPolicy, HeaderMap, Leniency, Limits};
@@ -162,7 +162,13 @@ fn static_map(options: &Options<'_, '_>) -> PyResult<StaticMap> {
             falls_through,
         }
     };
-    Ok(StaticMap::new(options.optional::<Vec<Files>>("static_map")?.into_iter().map(mapping).collect()))
+    let named = |(prefix, directory): (Option<String>, std::path::PathBuf)| Named {
+        prefix: prefix.map(String::into_bytes),
+        mapping: Mapping { directory, ..Mapping::default() },
+    };
+    let named = options.optional::<Vec<_>>("x_sendfile")?.into_iter().map(named).collect();
+    let mappings = options.optional::<Vec<Files>>("static_map")?.into_iter().map(mapping).collect();
+    Ok(StaticMap::new(mappings).with_named(named))
 }
 
 fn queue_order(options: &Options<'_, '_>) -> PyResult<QueueOrder> {

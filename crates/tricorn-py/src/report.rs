@@ -72,8 +72,8 @@ impl Reporter {
     /// Apart, since a greenlet that waits keeps every byte of the frames above it.
     #[inline(never)]
     pub fn access(&self, exchange: &Exchange, line: &Line<'_>) {
-        if is_child() {
-            return; // locks may be held by threads of the parent
+        if is_child() || exchange.is_deferred() {
+            return; // locks may be held by threads of the parent; the reactor sends a file, and tells of it
         }
         let request = &*exchange.request;
         let record = Record {

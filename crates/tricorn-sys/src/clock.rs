@@ -89,6 +89,11 @@ impl WallText {
     }
 }
 
+/// Seconds since 1970.
+pub fn wall_seconds() -> i64 {
+    clock_gettime(ClockId::Realtime).tv_sec
+}
+
 /// Now as RFC 3339 has it: `2026-11-21T01:02:32.123456Z`.
 pub fn timestamp() -> String {
     let wall = clock_gettime(ClockId::Realtime);

@@ -57,6 +57,27 @@ class StaticMap(ExistingPaths):
                 raise Refused(f"the directory {found.directory!r} does not exist")
 
 
+class SendfileRoots(ExistingPaths):
+    """Directories, and PREFIX=DIRECTORY: texts, or one text with a line for each."""
+
+    metavar: str = "[PREFIX=]DIR"
+
+    def parse(self, raw: object) -> tuple[str, ...]:
+        if isinstance(raw, str):
+            raw = [line.strip() for line in raw.splitlines() if line.strip()]
+        if not isinstance(raw, Sequence):
+            raise Malformed("expected texts such as '/srv/files' or '/protected=/srv/files'")
+        texts = tuple(Text().parse(text) for text in raw)
+        for text in texts:
+            root(text)
+        return texts
+
+    def look_up(self, value: tuple[str, ...], directory: str) -> None:
+        for _, found in map(root, value):
+            if not os.path.isdir(os.path.join(directory, found)):
+                raise Refused(f"the directory {found!r} does not exist")
+
+
 class CacheControl(Record):
     """Directives of Cache-Control, separated by commas; an empty text: the field is not sent."""
 
@@ -91,6 +112,16 @@ def mapping(text: str) -> StaticMapping:
             raise Refused(f"expected {MISS}={APPLICATION} or {MISS}={NOT_FOUND}, got {MISS}={miss}")
     directives = tuple(directive(option) for option in options if option.partition("=")[0] != MISS)
     return StaticMapping(_prefix(prefix.strip()), directory, directives, NOT_FOUND not in misses)
+
+
+def root(text: str) -> tuple[str | None, str]:
+    """Reads `DIRECTORY` or `PREFIX=DIRECTORY`. Raises Refused."""
+    prefix, equals, directory = text.partition("=")
+    if not equals:
+        return None, text
+    if not directory.strip() or not _prefix(prefix.strip()):
+        raise Refused(f"expected DIRECTORY or PREFIX=DIRECTORY such as /protected=/srv/files, got {text!r}")
+    return _prefix(prefix.strip()), directory.strip()
 
 
 def directive(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tricorn._core import check_upload_dir, upload_dir_in_memory
 from tricorn.config.config import Config
 from tricorn.config.registry import SETTINGS
-from tricorn.config.static_files import mapping
+from tricorn.config.static_files import mapping, root
 from tricorn.config.validators import milliseconds
 from tricorn.log import style
 from tricorn.workers import pools
@@ -51,6 +51,7 @@ def core_options(config: Config, worker: Contract | type[Contract], *, siblings:
         "server": dict(_lower(config.headers)).get("server", config.server_header),
         "date": config.date_header,
         "static_map": static_map(config),
+        "x_sendfile": x_sendfile(config),
         "standing_fields": [field for field in config.headers if field[0].lower() != "server"],
     }
 
@@ -68,6 +69,12 @@ def static_map(config: Config) -> list[tuple[str, str, str, str, bool]]:
         )
         for found, directives in mappings
     ]
+
+
+def x_sendfile(config: Config) -> list[tuple[str | None, str]]:
+    """Returns the prefix of X-Accel-Redirect, or None for X-Sendfile, and the directory of each."""
+    roots = [root(text) for text in config.x_sendfile]
+    return [(prefix, os.path.normpath(os.path.join(config.chdir or "", directory))) for prefix, directory in roots]
 
 
 def buffers_responses(config: Config, worker: Contract | type[Contract]) -> bool:

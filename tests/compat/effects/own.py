@@ -32,6 +32,13 @@ def application(environ, start_response):
 """
 
 
+NAMES = """
+def application(environ, start_response):
+    start_response("200 OK", [("X-Sendfile", environ["PATH_INFO"])])
+    return []
+"""
+
+
 @shared
 def admin() -> Site:
     environ = {"PROMETHEUS_MULTIPROC_DIR": "metrics"}
@@ -622,6 +629,12 @@ def sees_static_index(directory: Path) -> None:
 def sees_static_cache_control(directory: Path) -> None:
     with _serves_files(directory, "static_cache_control = 'max-age=60'\n") as server:
         assert server.get("/files/other.html").get("cache-control") == "max-age=60"
+
+
+def sees_x_sendfile(directory: Path) -> None:
+    (directory / "file").write_text("file")
+    with Site(f"x_sendfile = [{str(directory)!r}]", files={"names.py": NAMES}, app="names:application") as server:
+        assert server.get(f"{directory}/file").text == "file"
 
 
 def reloads(directory: Path, settings: str, path: Path, expected: bool) -> None:

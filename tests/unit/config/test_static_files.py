@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from tricorn.config.resolve import Layer, Raw, resolve
-from tricorn.config.static_files import CacheControl, IndexFile, StaticMap, mapping
+from tricorn.config.static_files import CacheControl, IndexFile, SendfileRoots, StaticMap, mapping, root
 from tricorn.config.validators import Invalid
-from tricorn.workers.core_options import static_map
+from tricorn.workers.core_options import static_map, x_sendfile
 
 from tests.harness import with_each
 
@@ -67,6 +67,22 @@ def test_directories_are_there(tmp_path: Path) -> None:
     for missing in ("none", "file"):
         with pytest.raises(Invalid, match=f"the directory '{missing}' does not exist"):
             KIND.look_up((f"/a={missing}",), str(tmp_path))
+
+
+def test_roots_of_x_sendfile(tmp_path: Path) -> None:
+    kind = SendfileRoots()
+    assert kind.parse(["/srv/files", "/protected=/srv/media"]) == ("/srv/files", "/protected=/srv/media")
+    assert kind.parse("/srv/files\n/p=/srv/media\n") == ("/srv/files", "/p=/srv/media")
+    assert (root("/srv/files"), root("/p/=media")) == ((None, "/srv/files"), ("/p", "media"))
+    for bad in ("protected=/srv", "/=/srv", "/protected="):
+        with pytest.raises(Invalid, match="expected"):
+            kind.parse([bad])
+    with pytest.raises(Invalid, match="does not exist"):
+        kind.look_up(("/p=none",), str(tmp_path))
+    (tmp_path / "files").mkdir()
+    given = {"chdir": str(tmp_path), "x_sendfile": ["files", "/p=files/"]}
+    config = resolve([Layer({name: Raw(value, "conf.py") for name, value in given.items()})])
+    assert x_sendfile(config) == [(None, f"{tmp_path}/files"), ("/p", f"{tmp_path}/files")]
 
 
 def test_cache_control_is_checked() -> None:

@@ -143,7 +143,15 @@ impl Engine {
         part: (u64, u64),
         is_last: IsLast,
     ) -> Sent {
-        let sent = exchange.write_file(&self.shared.responses.disks, inputs, file, part.0, part.1);
+        let disks = &self.shared.responses.disks;
+        let mut file = file;
+        if is_last == IsLast::Yes && exchange.may_answer_file(inputs) {
+            match exchange.answer_own_file(disks, inputs, (file, part.0, part.1), clock::wall_seconds()) {
+                Ok(()) => return if exchange.is_gone() { Sent::Gone } else { Sent::Accepted },
+                Err(back) => file = back,
+            }
+        }
+        let sent = exchange.write_file(disks, inputs, file, part.0, part.1);
         if is_last == IsLast::No {
             exchange.lane.leave_rest();
             self.tell_of_rest(exchange);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tricorn_proto::response::HeadInputs;
 
 /// Most bytes of a file that are sent by a thread with other things to do.
-const CACHED: u64 = 1 << 20;
+pub(super) const CACHED: u64 = 1 << 20;
 /// From this length on bytes cost more to be copied than sendfile(2) and the question whether it would wait.
 const COPIED: u64 = 8 << 10;
 
@@ -29,7 +29,12 @@ impl Exchange {
         self.write_cached_file(disks, inputs, (file, offset, length), CACHED)
     }
 
-    /// The same, with at most `most_cached` bytes by sendfile(2).
+    /// Whether a file that it gives itself can be answered with, in parts: no other is named, and nothing was sent.
+    pub(crate) fn may_answer_file(&mut self, inputs: &HeadInputs<'_>) -> bool {
+        !self.request.reply.head_sent() && !self.names_file(inputs) && !self.encodes_file()
+    }
+
+    /// [`Exchange::write_file`] with at most `most_cached` bytes by sendfile(2).
     pub(super) fn write_cached_file(
         &mut self,
         disks: &Disks,
@@ -38,6 +43,9 @@ impl Exchange {
         most_cached: u64,
     ) -> Sent {
         self.learn_session(b"");
+        if self.names_file(inputs) {
+            return self.drop_piece(length);
+        }
         if self.encodes_file() {
             return self.encode_file(file, offset, length);
         }

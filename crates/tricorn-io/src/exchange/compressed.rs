@@ -73,13 +73,16 @@ impl Exchange {
     #[inline(never)]
     fn write_coded(&mut self, inputs: &HeadInputs<'_>, piece: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
         let mut inputs = *inputs;
+        if self.names_file(&inputs) {
+            return self.drop_piece(piece.len() as u64);
+        }
         if let Some(whole) = self.begin_coding(&mut inputs, piece, false) {
             return self.write_encoded(&inputs, whole);
         }
         let encoded = match &mut self.coder {
             Coder::Stream(stream) => stream.encode(self.request.reply.offer(piece)),
             Coder::Broken => return Sent::Gone,
-            Coder::Off | Coder::Ready(_) => return self.write_plain(&inputs, piece, keep),
+            _ => return self.write_plain(&inputs, piece, keep),
         };
         match encoded {
             Ok(encoded) => self.write_encoded(&inputs, encoded),
@@ -91,6 +94,10 @@ impl Exchange {
     #[inline(never)]
     fn write_last_coded(&mut self, inputs: &HeadInputs<'_>, piece: &[u8], keep: impl FnOnce() -> SharedBytes) -> End {
         let mut inputs = *inputs;
+        if self.names_file(&inputs) {
+            self.drop_piece(piece.len() as u64);
+            return self.end_named();
+        }
         if let Some(whole) = self.begin_coding(&mut inputs, piece, true) {
             return self.write_last_encoded(&inputs, whole);
         }
@@ -113,7 +120,8 @@ impl Exchange {
                 self.request.reply.end();
                 return End::Close;
             }
-            Coder::Off | Coder::Ready(_) => {
+            Coder::Named(_) => return self.end_named(),
+            Coder::Off | Coder::Ready(_) | Coder::Watching(..) => {
                 self.coder = Coder::Off;
                 return self.end_plain();
             }

@@ -1,5 +1,6 @@
 //! A file as a response: whole, in parts, or what RFC 9110 has in its place (sections 13 and 14).
 use super::Exchange;
+use super::cached::CACHED;
 use super::outbox::SharedBytes;
 use super::output::Disks;
 use crate::disk::DiskFile;
@@ -16,7 +17,11 @@ use tricorn_proto::response::{Fault, HeadInputs, error_page};
 /// What is sent with 200 to a request without conditions.
 pub(crate) struct Representation<'f> {
     pub file: OwnedFd,
+    /// Where it begins in the file.
+    pub offset: u64,
     pub length: u64,
+    /// What conditions and ranges are for is 200. Another status is sent with the whole.
+    pub status: u16,
     /// All that is told of it, but for its length: its type, its validators if it has any, and whatever else.
     pub fields: &'f FieldList,
     /// Most bytes that the calling thread sends by sendfile(2), if the page cache has them.
@@ -40,7 +45,13 @@ impl Exchange {
         };
         let head = &self.request.head;
         let conditions = Conditions::of(values(head, self.request.head_bytes()));
-        match judge(head.kind, &conditions, &selected, now) {
+        let status = what.status;
+        let verdict = if status == 200 { judge(head.kind, &conditions, &selected, now) } else { Verdict::Whole };
+        match verdict {
+            Verdict::Whole if status != 200 => {
+                self.say(status, fields.iter())?;
+                self.send_part(disks, inputs, what, None);
+            }
             Verdict::Whole => {
                 self.say(200, fields.iter().chain([ACCEPTS_RANGES]))?;
                 self.send_part(disks, inputs, what, None);
@@ -61,6 +72,34 @@ impl Exchange {
                 let ranges = [ACCEPTS_RANGES, (b"Content-Range", range.as_bytes())];
                 self.answer_page(inputs, 416, fields.iter().filter(is_of_errors).chain(ranges))?;
             }
+        }
+        Ok(())
+    }
+
+    /// Answers with a part of a file that the application has opened, if it has set validators: without them a client could not tell whether
+    /// two parts are of the same file. Nothing is done otherwise, nor where the application sees to ranges itself.
+    pub(crate) fn answer_own_file(
+        &mut self,
+        disks: &Disks,
+        inputs: &HeadInputs<'_>,
+        (file, offset, length): (OwnedFd, u64, u64),
+        now: i64,
+    ) -> Result<(), OwnedFd> {
+        let reply = &self.request.reply;
+        let fields = reply.fields();
+        let is_named = |name: &[u8]| fields.last(name).is_some();
+        let is_whole =
+            !reply.head_sent() && reply.status_code() == 200 && reply.content_length().is_none_or(|all| all == length);
+        let has_validator = is_named(b"etag") || is_named(b"last-modified");
+        let sees_to_it = is_named(b"content-range") || is_named(b"accept-ranges");
+        if !is_whole || !has_validator || sees_to_it {
+            return Err(file);
+        }
+        let fields = fields.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(b"content-length"));
+        let fields = FieldList::from_iter(fields);
+        let what = Representation { file, offset, length, status: 200, fields: &fields, most_cached: CACHED };
+        if self.answer_file(disks, inputs, what, now).is_err() {
+            self.give_up(500, ""); // not of fields that it has accepted before
         }
         Ok(())
     }
@@ -96,7 +135,7 @@ impl Exchange {
             self.write_last(&inputs, b"", nothing);
             return;
         }
-        self.write_cached_file(disks, &inputs, (what.file, start, length), what.most_cached);
+        self.write_cached_file(disks, &inputs, (what.file, what.offset + start, length), what.most_cached);
         self.end();
     }
 
@@ -117,7 +156,7 @@ impl Exchange {
         let file = Arc::new(DiskFile::new(what.file, disks.pool()));
         for (head, part) in multipart.parts() {
             self.write(&inputs, head, || Box::new(head.to_vec()));
-            self.write_shared_file(&inputs, &file, (part.start, part.length));
+            self.write_shared_file(&inputs, &file, (what.offset + part.start, part.length));
         }
         let end = multipart.end();
         self.write_last(&inputs, &end, || Box::new(end.clone()));

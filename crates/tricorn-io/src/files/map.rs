@@ -1,4 +1,6 @@
-//! Which file a path means: prefixes of whole segments, and names that are never looked for.
+//! Which file a path means: prefixes of whole segments, and names that are never looked for. And which one an application means, in
+//! X-Sendfile and X-Accel-Redirect.
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use tricorn_proto::message::target::percent_decode;
 
@@ -6,6 +8,64 @@ use tricorn_proto::message::target::percent_decode;
 #[derive(Debug, Clone, Default)]
 pub struct StaticMap {
     mappings: Vec<Mapping>,
+    named: Vec<Named>,
+    watched: Watched,
+}
+
+/// The fields by which the application may name files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Watched {
+    sendfile: bool,
+    accel_redirect: bool,
+}
+
+impl Watched {
+    #[inline]
+    pub fn any(self) -> bool {
+        self.sendfile || self.accel_redirect
+    }
+
+    pub fn includes(self, by: NamedBy) -> bool {
+        match by {
+            NamedBy::Sendfile => self.sendfile,
+            NamedBy::AccelRedirect => self.accel_redirect,
+        }
+    }
+}
+
+/// A directory whose files the application may name (`x_sendfile`).
+#[derive(Debug, Clone, Default)]
+pub struct Named {
+    /// Names in X-Accel-Redirect begin with this; `None`: X-Sendfile has the path of the file. Without a slash at its end.
+    pub prefix: Option<Vec<u8>>,
+    /// Only its directory counts.
+    pub mapping: Mapping,
+}
+
+/// The field by which an application names a file to be sent in place of its body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NamedBy {
+    /// The path of a file.
+    Sendfile,
+    /// The path of a URI, as nginx has it for its internal locations.
+    AccelRedirect,
+}
+
+impl NamedBy {
+    pub const ALL: [NamedBy; 2] = [NamedBy::Sendfile, NamedBy::AccelRedirect];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            NamedBy::Sendfile => "X-Sendfile",
+            NamedBy::AccelRedirect => "X-Accel-Redirect",
+        }
+    }
+
+    /// Whether a header field is this one.
+    #[inline]
+    pub fn is(self, name: &[u8]) -> bool {
+        name.len() == self.name().len() && name.eq_ignore_ascii_case(self.name().as_bytes())
+    }
 }
 
 /// A directory whose files are sent at a prefix of paths.
@@ -46,20 +106,72 @@ pub(crate) enum Match {
 impl StaticMap {
     pub fn new(mut mappings: Vec<Mapping>) -> StaticMap {
         mappings.sort_by_key(|mapping| std::cmp::Reverse(mapping.prefix.len()));
-        StaticMap { mappings }
+        StaticMap { mappings, ..StaticMap::default() }
+    }
+
+    /// With directories whose files the application may name.
+    pub fn with_named(mut self, mut named: Vec<Named>) -> StaticMap {
+        let length = |named: &Named| named.prefix.as_ref().map_or(named.mapping.directory.as_os_str().len(), Vec::len);
+        named.sort_by_key(|one| std::cmp::Reverse(length(one)));
+        let has = |by| named.iter().any(|named| named.by() == by);
+        self.watched = Watched { sendfile: has(NamedBy::Sendfile), accel_redirect: has(NamedBy::AccelRedirect) };
+        self.named = named;
+        self
+    }
+
+    /// The fields by which the application may name files.
+    #[inline]
+    pub(crate) fn watched(&self) -> Watched {
+        self.watched
+    }
+
+    /// The directories of the files that a field may name, for the log.
+    pub(crate) fn named_by(&self, by: NamedBy) -> String {
+        let all = self.named.iter().filter(|named| named.by() == by).map(|named| match &named.prefix {
+            Some(prefix) => format!("{}={}", String::from_utf8_lossy(prefix), named.mapping.directory.display()),
+            None => named.mapping.directory.display().to_string(),
+        });
+        all.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The file that an application names. `None`: it lies in none of the directories.
+    pub(crate) fn find_named(&self, by: NamedBy, value: &[u8]) -> Option<Wanted> {
+        let path = match by {
+            NamedBy::Sendfile => value.to_vec(),
+            NamedBy::AccelRedirect => decoded(value.split(|&byte| byte == b'?').next().unwrap_or_default()),
+        };
+        let within = |named: &Named| {
+            let prefix = match &named.prefix {
+                Some(prefix) => prefix.as_slice(),
+                None => named.mapping.directory.as_os_str().as_bytes(),
+            };
+            let rest = path.strip_prefix(prefix)?.strip_prefix(b"/")?;
+            (!rest.is_empty() && !rest.contains(&0)).then(|| rest.to_vec())
+        };
+        let (at, path) = self
+            .named
+            .iter()
+            .enumerate()
+            .filter(|(_, named)| named.by() == by)
+            .find_map(|(at, named)| within(named).map(|path| (at, path)))?;
+        Some(Wanted { mapping: self.mappings.len() + at, path, is_directory: false })
     }
 
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.mappings.is_empty()
+        self.mappings.is_empty() && self.named.is_empty()
     }
 
     pub(crate) fn mapping(&self, index: usize) -> Option<&Mapping> {
-        self.mappings.get(index)
+        let named = || self.named.get(index.checked_sub(self.mappings.len())?).map(|named| &named.mapping);
+        self.mappings.get(index).or_else(named)
     }
 
     /// What the path of a target means, as it came. Each segment is decoded by itself: an encoded slash parts nothing.
     pub(crate) fn find(&self, raw: &[u8]) -> Match {
+        if self.mappings.is_empty() {
+            return Match::Nothing;
+        }
         let Some(raw) = raw.strip_prefix(b"/") else { return Match::Nothing };
         let segments: Vec<Vec<u8>> = raw.split(|&byte| byte == b'/').map(decoded).collect();
         let found = self.mappings.iter().position(|mapping| segments.starts_with(&mapping.prefix));
@@ -74,6 +186,12 @@ impl StaticMap {
             return Match::Refused(index);
         }
         Match::File(Wanted { mapping: index, path: rest.join(&b'/'), is_directory })
+    }
+}
+
+impl Named {
+    fn by(&self) -> NamedBy {
+        if self.prefix.is_some() { NamedBy::AccelRedirect } else { NamedBy::Sendfile }
     }
 }
 
@@ -192,6 +310,49 @@ mod tests {
         assert_eq!(file(&map, "/robots.txt"), Some(("robots.txt".into(), String::new())));
         assert_eq!(file(&map, "/"), Some(("/".into(), String::new())));
         assert_eq!(file(&map, "/static/a"), Some(("a".into(), "static".into())));
+    }
+
+    fn named(prefix: Option<&str>, directory: &str) -> Named {
+        let prefix = prefix.map(|prefix| prefix.as_bytes().to_vec());
+        Named { prefix, mapping: Mapping { directory: directory.into(), ..Mapping::default() } }
+    }
+
+    #[test]
+    fn an_application_names_files_within_its_directories() {
+        let map = map(&["/static"]).with_named(vec![
+            named(None, "/srv/files"),
+            named(None, "/srv/files/deep"),
+            named(Some("/protected"), "/srv/protected"),
+        ]);
+        let found = |by, value: &str| {
+            let wanted = map.find_named(by, value.as_bytes())?;
+            let directory = map.mapping(wanted.mapping)?.directory.to_str()?.to_owned();
+            Some((directory, String::from_utf8(wanted.path).ok()?))
+        };
+        let at = |directory: &str, path: &str| Some((directory.to_owned(), path.to_owned()));
+        for (by, value, expected) in [
+            (NamedBy::Sendfile, "/srv/files/a b", at("/srv/files", "a b")),
+            (NamedBy::Sendfile, "/srv/files/a%20b", at("/srv/files", "a%20b")),
+            (NamedBy::Sendfile, "/srv/files/deep/a", at("/srv/files/deep", "a")),
+            // The lookup finds that it leads elsewhere.
+            (NamedBy::Sendfile, "/srv/files/../secret", at("/srv/files", "../secret")),
+            (NamedBy::Sendfile, "/srv/filesystem", None),
+            (NamedBy::Sendfile, "/srv/files", None),
+            (NamedBy::Sendfile, "/srv/files/", None),
+            (NamedBy::Sendfile, "/etc/passwd", None),
+            (NamedBy::Sendfile, "a", None),
+            (NamedBy::Sendfile, "", None),
+            (NamedBy::Sendfile, "/protected/a", None),
+            (NamedBy::AccelRedirect, "/protected/a%20b?c=d", at("/srv/protected", "a b")),
+            (NamedBy::AccelRedirect, "/protected/a%00b", None),
+            (NamedBy::AccelRedirect, "/static/a", None),
+            (NamedBy::AccelRedirect, "/srv/files/a", None),
+        ] {
+            assert_eq!(found(by, value), expected, "{value}");
+        }
+        assert!(NamedBy::ALL.iter().all(|by| map.watched().includes(*by)));
+        assert_eq!(map.named_by(NamedBy::AccelRedirect), "/protected=/srv/protected");
+        assert!(!StaticMap::default().watched().any());
     }
 
     #[test]

@@ -11,5 +11,5 @@ mod lookup;
 mod map;
 
 pub(crate) use lookup::{Found, How, Lookup, look_up};
-pub use map::{Mapping, StaticMap};
-pub(crate) use map::{Match, Wanted};
+pub use map::{Mapping, Named, StaticMap};
+pub(crate) use map::{Match, NamedBy, Wanted, Watched};

@@ -56,13 +56,6 @@ impl Reactor {
         Some(exchange)
     }
 
-    /// Takes an exchange back: its socket, its buffers, and what is left to be sent.
-    pub fn finish(&mut self, exchange: Box<Exchange>, now: u64) {
-        self.dispatch.ended();
-        self.connections.check_in(exchange, now);
-        self.act_on_updates();
-    }
-
     /// An exchange was dropped, and its socket with it. Nothing can be said to the client but that.
     #[cold]
     pub fn lose(&mut self, lent: Lent) {

@@ -2,9 +2,11 @@
 //! application (`serve_file.rs`).
 use crate::config::{Config, Failpoint};
 use crate::disk::{Job, Place, Pool};
+use crate::exchange::Exchange;
 use crate::exchange::buffers::Request;
+use crate::exchange::coder::NamedFile;
 use crate::exchange::id::RequestId;
-use crate::files::{Found, How, Lookup, Mapping, Match, StaticMap, Wanted, look_up};
+use crate::files::{Found, How, Lookup, Mapping, Match, NamedBy, StaticMap, Wanted, look_up};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use tricorn_proto::message::coding::{Accepted, Coding};
@@ -22,6 +24,8 @@ pub(super) struct Files {
     inbox: Receiver<LookedUp>,
     /// Jobs that have not come back.
     out: usize,
+    /// Exchanges whose applications have named files, while jobs look for those.
+    parked: Vec<Parked>,
     /// With ids of requests.
     pub ids: Option<request_id::Maker>,
 }
@@ -44,6 +48,14 @@ pub(super) struct LookedUp {
     pub lookup: Lookup,
 }
 
+/// An exchange whose file is looked for.
+pub(super) struct Parked {
+    pub exchange: Box<Exchange>,
+    pub named: Box<NamedFile>,
+    /// When its client is told that the disk hangs.
+    pub until: u64,
+}
+
 /// The pool takes no job now.
 #[derive(Debug)]
 pub(super) struct Busy;
@@ -52,7 +64,8 @@ impl Files {
     /// `None`: no path means a file.
     pub fn new(config: &Arc<Config>, pool: Pool, ids: Option<request_id::Maker>) -> Option<Box<Files>> {
         let (answers, inbox) = channel();
-        let files = || Box::new(Files { config: config.clone(), pool, answers, inbox, out: 0, ids });
+        let files =
+            || Box::new(Files { config: config.clone(), pool, answers, inbox, out: 0, parked: Vec::new(), ids });
         (!config.static_map.is_empty()).then(files)
     }
 
@@ -116,6 +129,38 @@ impl Files {
         Ok(())
     }
 
+    /// The file that an application names. `None`: it lies in none of the directories.
+    pub fn find_named(&self, named: &NamedFile) -> Option<Wanted> {
+        self.map().find_named(named.by, &named.name)
+    }
+
+    /// Where files may lie that are named so, for the log.
+    pub fn named_by(&self, by: NamedBy) -> String {
+        self.map().named_by(by)
+    }
+
+    /// Keeps an exchange until its file is found.
+    pub fn park(&mut self, parked: Parked) {
+        self.parked.push(parked);
+    }
+
+    /// When the next of them has waited too long.
+    pub fn next_due(&self) -> Option<u64> {
+        self.parked.iter().map(|parked| parked.until).min()
+    }
+
+    /// One that has waited too long.
+    pub fn take_overdue(&mut self, now: u64) -> Option<Parked> {
+        let at = self.parked.iter().position(|parked| parked.until <= now)?;
+        Some(self.parked.swap_remove(at))
+    }
+
+    /// The exchange of this request, if one is kept.
+    pub fn unpark(&mut self, id: RequestId) -> Option<Parked> {
+        let at = self.parked.iter().position(|parked| parked.exchange.lane.id() == id)?;
+        Some(self.parked.swap_remove(at))
+    }
+
     /// Takes what a job has found.
     pub fn take_looked_up(&mut self) -> Option<LookedUp> {
         let found = self.inbox.try_recv().ok()?;
@@ -146,19 +191,14 @@ impl Job for LookUp {
     fn give_up(self: Box<Self>) {}
 }
 
-/// What is told of a file: its type, its form, its validators, and for how long it may be kept. The length of the file and the time of
-/// its last change make its entity tag, as they do elsewhere; the form is part of it.
+/// What is told of a file: its type, its form, its validators, and for how long it may be kept.
 pub(super) fn fields_of(found: &Found, mapping: &Mapping) -> FieldList {
     let mut fields = FieldList::default();
-    let form = found.coding.map_or("", Coding::suffix).replace('.', "-");
-    let tag = format!("\"{:x}-{:x}{form}\"", found.modified, found.length);
-    let seconds = i64::try_from(found.modified.div_euclid(1_000_000_000)).unwrap_or(0);
     fields.push(b"Content-Type", found.media.name.as_bytes());
     if let Some(coding) = found.coding {
         fields.push(b"Content-Encoding", coding.name().as_bytes());
     }
-    fields.push(b"ETag", tag.as_bytes());
-    fields.push(b"Last-Modified", &imf_fixdate(seconds));
+    add_validators(&mut fields, found);
     if found.varies {
         fields.push(b"Vary", b"Accept-Encoding");
     }
@@ -166,4 +206,24 @@ pub(super) fn fields_of(found: &Found, mapping: &Mapping) -> FieldList {
         fields.push(b"Cache-Control", &mapping.cache_control);
     }
     fields
+}
+
+/// What is told of a file that an application has named: all that it says, and what it has left open.
+pub(super) fn fields_of_named(found: &Found, mut fields: FieldList) -> FieldList {
+    if fields.last(b"content-type").is_none() {
+        fields.push(b"Content-Type", found.media.name.as_bytes());
+    }
+    if fields.last(b"etag").is_none() && fields.last(b"last-modified").is_none() {
+        add_validators(&mut fields, found);
+    }
+    fields
+}
+
+/// The length of the file and the time of its last change make its entity tag, as they do elsewhere; the form is part of it.
+fn add_validators(fields: &mut FieldList, found: &Found) {
+    let form = found.coding.map_or("", Coding::suffix).replace('.', "-");
+    let tag = format!("\"{:x}-{:x}{form}\"", found.modified, found.length);
+    let seconds = i64::try_from(found.modified.div_euclid(1_000_000_000)).unwrap_or(0);
+    fields.push(b"ETag", tag.as_bytes());
+    fields.push(b"Last-Modified", &imf_fixdate(seconds));
 }

@@ -29,6 +29,7 @@ mod dispatch;
 mod edges;
 mod extra_descriptors;
 mod files;
+mod finish;
 mod gate;
 mod hand_over;
 mod handshake;
@@ -248,7 +249,8 @@ impl Reactor {
         if self.has_leftovers() {
             return Some(0);
         }
-        let times = self.accepting.times().into_iter().chain(self.admin.next_due());
+        let files = self.files.as_ref().and_then(|files| files.next_due());
+        let times = self.accepting.times().into_iter().chain(self.admin.next_due()).chain(files);
         let next = times.filter(|time| *time != 0).min().map(|time| time.saturating_sub(now));
         [self.connections.until_next_deadline(now), next].into_iter().flatten().min()
     }

@@ -152,6 +152,7 @@ impl Reactor {
         self.end_pause(now);
         self.connections.expire(now, |id| self.dispatch.add_ready(id));
         self.connections.shorten_idle(now);
+        self.expire_named(now);
         self.act_on_updates();
         self.tend_admin(now);
         self.connections.tell_overload(now);

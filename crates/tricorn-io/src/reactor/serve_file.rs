@@ -9,7 +9,7 @@
 //! What the client does not take of a file is sent as the rest of any response is: by jobs, under `write_timeout`.
 use super::Reactor;
 use super::connections::{After, Rejection, Unbegun};
-use super::files::{Asked, LookedUp, fields_of};
+use super::files::{Asked, fields_of};
 use crate::clock;
 use crate::config;
 use crate::exchange::id::RequestId;
@@ -19,6 +19,7 @@ use crate::files::{Found, Lookup, Wanted};
 use crate::scoreboard::Word;
 use rustix::io::Errno;
 use tricorn_proto::access_log::Outcome;
+use tricorn_proto::message::FieldList;
 use tricorn_proto::response::HeadInputs;
 
 const CROWDED: Rejection<'_> = Rejection::for_now(
@@ -32,8 +33,9 @@ const CROWDED: Rejection<'_> = Rejection::for_now(
 const MOST_CACHED: u64 = 256 << 10;
 
 /// What a request for a file is answered.
-enum Answer {
-    File(Found),
+pub(super) enum Answer {
+    /// With what is told of it, and a status.
+    File(Found, FieldList, u16),
     /// The path of a directory without its slash: to the same with one.
     Redirect,
     Page(u16),
@@ -50,8 +52,8 @@ impl Reactor {
         let (Some(files), Some(request)) = (&mut self.files, self.connections.request(id)) else { return Some(id) };
         match files.ask(request) {
             Asked::Nothing => Some(id),
-            Asked::Refused => self.answer(id, 0, Answer::Page(404)),
-            Asked::NotAllowed => self.answer(id, 0, Answer::Page(405)),
+            Asked::Refused => self.answer(id, Answer::Page(404)),
+            Asked::NotAllowed => self.answer(id, Answer::Page(405)),
             Asked::File(wanted, accepted) => match files.look_up_cached(&wanted, &accepted) {
                 Lookup::Unknown => {
                     if files.submit(id, wanted, accepted).is_ok() {
@@ -67,28 +69,15 @@ impl Reactor {
         }
     }
 
-    /// Acts on what a job has found, if one is back. Whether one was.
-    pub(super) fn take_looked_up(&mut self) -> bool {
-        let Some(LookedUp { id, wanted, lookup }) = self.files.as_mut().and_then(|files| files.take_looked_up()) else {
-            return false;
-        };
-        if self.connections.awaits_file(id)
-            && let Some(id) = self.serve(id, &wanted, lookup)
-        {
-            self.connections.let_begin(id);
-            if let Some(id) = self.follow(id) {
-                self.enqueue(id);
-            }
-        }
-        true
-    }
-
     /// Answers with what was found. The request if it is the application's.
-    fn serve(&mut self, id: RequestId, wanted: &Wanted, lookup: Lookup) -> Option<RequestId> {
+    pub(super) fn serve(&mut self, id: RequestId, wanted: &Wanted, lookup: Lookup) -> Option<RequestId> {
         let files = self.files.as_ref()?;
         let mapping = files.mapping(wanted.mapping)?;
         let answer = match lookup {
-            Lookup::File(found) => Answer::File(found),
+            Lookup::File(found) => {
+                let fields = fields_of(&found, mapping);
+                Answer::File(found, fields, 200)
+            }
             Lookup::Directory => Answer::Redirect,
             Lookup::Missing if mapping.falls_through => return Some(id),
             Lookup::Refused if files.is_overlay(wanted.mapping) => return Some(id),
@@ -103,7 +92,7 @@ impl Reactor {
                 Answer::Page(if matches!(error, Errno::ACCESS | Errno::PERM) { 403 } else { 500 })
             }
         };
-        self.answer(id, wanted.mapping, answer)
+        self.answer(id, answer)
     }
 
     /// No thread, no memory or no descriptor is left for a file.
@@ -113,27 +102,35 @@ impl Reactor {
         self.act_on_updates();
     }
 
-    fn answer(&mut self, id: RequestId, mapping: usize, answer: Answer) -> Option<RequestId> {
+    fn answer(&mut self, id: RequestId, answer: Answer) -> Option<RequestId> {
         let now = clock::now();
         self.connections.wall_mut().refresh(now);
         let mut exchange = self.connections.check_out(id)?;
         (exchange.timing.started, exchange.timing.end) = (now, AppEnd::Uncalled);
         exchange.may_compress(None); // copies that are compressed lie beside their files
-        self.compose(&mut exchange, mapping, answer);
-        exchange.conclude();
-        let now = clock::now();
-        self.connections.log_served(&exchange, now);
-        self.connections.work_mut().spend(config::REJECTION_STEPS as usize * config::STEP_BYTES);
-        self.connections.check_in(exchange, now);
-        self.act_on_updates();
+        if let Some(ids) = self.files.as_mut().and_then(|files| files.ids.as_mut()) {
+            exchange.request.identify(ids);
+        }
+        self.answer_exchange(exchange, answer);
         None
     }
 
-    fn compose(&mut self, exchange: &mut Exchange, mapping: usize, answer: Answer) {
-        let Some(files) = &mut self.files else { return };
-        if let Some(ids) = &mut files.ids {
-            exchange.request.identify(ids);
+    /// Answers, tells the log, and takes the exchange back.
+    pub(super) fn answer_exchange(&mut self, mut exchange: Box<Exchange>, answer: Answer) {
+        if !exchange.is_gone() {
+            self.compose(&mut exchange, answer);
         }
+        exchange.conclude();
+        let now = clock::now();
+        self.connections.log_served(&exchange, now);
+        let sent = usize::try_from(exchange.lane.sent()).unwrap_or(usize::MAX);
+        let effort = config::REJECTION_STEPS as usize * config::STEP_BYTES;
+        self.connections.work_mut().spend(sent.saturating_add(effort));
+        self.connections.check_in(exchange, now);
+        self.act_on_updates();
+    }
+
+    fn compose(&self, exchange: &mut Exchange, answer: Answer) {
         let (config, wall) = (&self.config, exchange.wall.clone());
         let load = if config.load_report && exchange.client.trusted { self.load.fields() } else { None };
         let inputs = HeadInputs {
@@ -143,27 +140,18 @@ impl Reactor {
             body_length: None,
             close: config.keepalive == 0 || self.connections.is_draining() || self.board.orders_not_ready(),
         };
-        let sent = match (answer, files.mapping(mapping)) {
-            (Answer::File(found), Some(mapping)) => {
-                let fields = fields_of(&found, mapping);
-                let what = Representation {
-                    file: found.file,
-                    length: found.length,
-                    fields: &fields,
-                    most_cached: MOST_CACHED,
-                };
-                let seconds = i64::try_from(clock::wall_micros() / 1_000_000).unwrap_or(0);
-                exchange.answer_file(self.connections.disks(), &inputs, what, seconds)
+        let sent = match answer {
+            Answer::File(Found { file, length, .. }, fields, status) => {
+                let what =
+                    Representation { file, offset: 0, length, status, fields: &fields, most_cached: MOST_CACHED };
+                exchange.answer_file(self.connections.disks(), &inputs, what, clock::wall_seconds())
             }
-            (Answer::Redirect, _) => {
+            Answer::Redirect => {
                 let location = with_slash(exchange);
                 exchange.answer_page(&inputs, 301, [(&b"Location"[..], location.as_slice())].into_iter())
             }
-            (Answer::Page(405), _) => {
-                exchange.answer_page(&inputs, 405, [(&b"Allow"[..], &b"GET, HEAD"[..])].into_iter())
-            }
-            (Answer::Page(status), _) => exchange.answer_page(&inputs, status, std::iter::empty()),
-            (Answer::File(_), None) => exchange.answer_page(&inputs, 404, std::iter::empty()),
+            Answer::Page(405) => exchange.answer_page(&inputs, 405, [(&b"Allow"[..], &b"GET, HEAD"[..])].into_iter()),
+            Answer::Page(status) => exchange.answer_page(&inputs, status, std::iter::empty()),
         };
         if sent.is_err() {
             exchange.give_up(500, "");

@@ -53,8 +53,8 @@ impl Multipart {
 
     /// Bytes of the whole body.
     pub fn length(&self) -> u64 {
-        let parts =
-            self.heads.iter().fold(0u64, |sum, (head, part)| sum.saturating_add(head.len() as u64 + part.length));
+        let lengths = self.heads.iter().flat_map(|(head, part)| [head.len() as u64, part.length]);
+        let parts = lengths.fold(0, u64::saturating_add);
         parts.saturating_add(self.end().len() as u64)
     }
 }

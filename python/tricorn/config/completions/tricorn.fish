@@ -131,6 +131,7 @@ complete -c tricorn -l compress -x -d 'Compress responses: off, on, or some of z
 complete -c tricorn -l compress-type -x -d 'Media type of responses to compress, as in text/html, text/* or *+json. May be repeated.'
 complete -c tricorn -l compress-private -d 'Also compress responses to requests with cookies or credentials.'
 complete -c tricorn -l static-map -x -d 'Serve the files of a directory: PREFIX=DIR, with Cache-Control directives behind commas.'
+complete -c tricorn -l x-sendfile -x -d 'Directory whose files the application may name in X-Sendfile; PREFIX=DIR for X-Accel-Redirect.'
 complete -c tricorn -l access-logfile -r -F -d 'Access log file; `-` is stdout.'
 complete -c tricorn -l disable-redirect-access-to-syslog -d 'Do not send the access log to syslog.'
 complete -c tricorn -l access-logformat -x -d 'Access log format: text with atoms such as %(h)s and %(s)s.'

@@ -149,6 +149,7 @@ _arguments -s -S \
     '*--compress-type=[Media type of responses to compress, as in text/html, text/* or *+json. May be repeated.]:value: ' \
     '(--compress-private)--compress-private[Also compress responses to requests with cookies or credentials.]' \
     '*--static-map=[Serve the files of a directory\: PREFIX=DIR, with Cache-Control directives behind commas.]:value: ' \
+    '*--x-sendfile=[Directory whose files the application may name in X-Sendfile; PREFIX=DIR for X-Accel-Redirect.]:value: ' \
     '(--access-logfile)--access-logfile=[Access log file; `-` is stdout.]:file:_files' \
     '(--disable-redirect-access-to-syslog)--disable-redirect-access-to-syslog[Do not send the access log to syslog.]' \
     '(--access-logformat)--access-logformat=[Access log format\: text with atoms such as %(h)s and %(s)s.]:value: ' \

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tricorn.config.setting import Action, Section, Setting, fixed
-from tricorn.config.static_files import CacheControl, IndexFile, StaticMap
+from tricorn.config.static_files import CacheControl, IndexFile, SendfileRoots, StaticMap
 
 
 class StaticFiles(Section):
@@ -39,4 +39,19 @@ class StaticFiles(Section):
         part_of=fixed("static_map", ""),
         help="Cache-Control header for files of `static_map` whose mapping has no directives.",
         doc="`max-age=3600` for instance. Without it browsers revalidate or guess.",
+    )
+
+    x_sendfile: Setting[tuple[str, ...]] = Setting(
+        action=Action.APPEND,
+        kind=SendfileRoots(),
+        default=(),
+        own=True,
+        rare=True,
+        help="Directory whose files the application may name in X-Sendfile; PREFIX=DIR for X-Accel-Redirect.",
+        doc="May be repeated. In a file it is a list of strings, in a variable one per line. With `/srv/files`, a "
+        "response with `X-Sendfile: /srv/files/a.pdf` becomes that file: its body is dropped, its other headers stay, "
+        "and ranges and preconditions are answered. With `/protected=/srv/files`, `X-Accel-Redirect: /protected/a.pdf` "
+        "does the same, as with an internal location of nginx. A file elsewhere is an error of the application: 500, "
+        "and a line in the log. Off by default: the headers pass to a front end, which may act on them. "
+        "[X-Sendfile](../guides/static-files.md#x-sendfile).",
     )

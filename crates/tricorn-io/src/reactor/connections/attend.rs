@@ -26,6 +26,13 @@ impl Connections {
         self.note(id, readiness)
     }
 
+    /// The exchange of this request is with the reactor, and is told nothing any more.
+    pub fn detach(&mut self, id: RequestId) {
+        if let Some(attended) = self.attended(id) {
+            *attended = Attended::default();
+        }
+    }
+
     pub(super) fn attended(&mut self, id: RequestId) -> Option<&mut Attended> {
         let conn = self.conns.get_mut(id.connection())?;
         let serial = &conn.serial;

@@ -33,6 +33,10 @@ impl Connections {
         let mut exchange = Exchange::new(lane, request, receiver, client, self.wall.clone());
         exchange.learner = self.affinity().cloned().map(Learner::new);
         exchange.may_compress(self.config.compress.as_ref());
+        let watched = self.config.static_map.watched();
+        if watched.any() {
+            exchange.watch(watched);
+        }
         if is_last {
             exchange.request.reply.close();
         }

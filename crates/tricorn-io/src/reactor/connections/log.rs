@@ -3,8 +3,9 @@ use super::conn::Origin;
 use super::proxied::Proxied;
 use crate::clock::{SECOND, WallText};
 use crate::config::{Config, TELL};
-use crate::exchange::Exchange;
 use crate::exchange::buffers::Request;
+use crate::exchange::coder::NamedFile;
+use crate::exchange::{AppEnd, Exchange};
 use crate::logs::Logs;
 use crate::peer::Peer;
 use crate::reactor::chores::Chores;
@@ -29,6 +30,8 @@ pub(super) struct Log {
     told_of_disk: u64,
     /// When the log was told last of a file that cannot be sent.
     told_of_file: u64,
+    /// When the log was told last of a file that the application has named.
+    told_of_named: u64,
     /// The log was told of a field that `header_map` has dropped.
     told_of_dropped: bool,
 }
@@ -43,6 +46,7 @@ impl Log {
             told_of_tls: 0,
             told_of_disk: 0,
             told_of_file: 0,
+            told_of_named: 0,
             told_of_dropped: false,
         }
     }
@@ -123,6 +127,22 @@ impl Log {
         });
     }
 
+    /// Tells the log of a file that the application has named: once a second.
+    #[cold]
+    pub fn tell_of_named(&mut self, named: &NamedFile, (why, below): (&str, &str), now: u64, chores: &mut Chores) {
+        if self.told_of_named > 0 && now.saturating_sub(self.told_of_named) < TELL {
+            return;
+        }
+        self.told_of_named = now;
+        let (field, path) = (named.by.name(), String::from_utf8_lossy(&named.name));
+        chores.notice(true, || {
+            format!(
+                "Cannot send the file of the application's {field}, {path}: {why}. x_sendfile has {below}; name files \
+                 below, or extend it."
+            )
+        });
+    }
+
     /// Tells the log of a response that was cut off since its file has become shorter: once a minute.
     #[cold]
     pub fn tell_of_truncated(&mut self, peer: Peer, now: u64, chores: &mut Chores) {
@@ -170,8 +190,8 @@ impl Log {
             millis: exchange.wall.millis(),
             pid: std::process::id(),
             request_id: request.reply.request_id(),
-            queue_micros: None,
-            call_time: None,
+            queue_micros: (exchange.timing.end != AppEnd::Uncalled).then_some(exchange.timing.queue / 1000),
+            call_time: exchange.call_time(),
             outcome: Some(exchange.outcome()),
             environ: &|_| None,
         });

@@ -73,6 +73,7 @@ pub use work::Runner;
 use crate::clock::{self, WallText};
 use crate::config::Config;
 use crate::exchange::Exchange;
+use crate::exchange::coder::NamedFile;
 use crate::exchange::id::RequestId;
 use crate::exchange::output::Disks;
 use crate::logs::Logs;
@@ -261,6 +262,11 @@ impl Connections {
     /// Tells the logs of a request that was answered with a file of the server's.
     pub fn log_served(&self, exchange: &Exchange, now: u64) {
         self.log.served(exchange, now);
+    }
+
+    /// Tells the log of a file that the application has named, and why it is not sent. `below`: where files may be named.
+    pub fn tell_of_named(&mut self, named: &NamedFile, why: &str, below: &str) {
+        self.log.tell_of_named(named, (why, below), clock::now(), &mut self.chores);
     }
 
     /// Tells the log of a file that could not be opened.

@@ -59,7 +59,7 @@ impl Timeouts {
             keepalive: config.keepalive,
             body: config.body_rate(),
             write: config.write_timeout,
-            opening: if config.request_timeout > 0 { config.request_timeout } else { config.write_timeout },
+            opening: config.opening_timeout(),
             progress: config.progress(),
             draining: false,
             closes_idle: config.closes_idle,
