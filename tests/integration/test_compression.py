@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from tests.conformance.rfc9110.coded import CODINGS, Coming, content, target
 from tests.harness import Server, Site, until, with_each
 from tests.harness.chromium import Chromium
+from tests.harness.http2_client import Http2Client
 from tests.harness.needs import needs
 
 pytestmark = pytest.mark.beyond_reference("gunicorn compresses nothing")
@@ -273,14 +275,34 @@ def test_files(worker_class: str, app: str, path: str, coding: str | None) -> No
             assert content(reply) == before + text.encode()
 
 
+def test_static_files_have_copies_of_their_own(tmp_path: Path) -> None:
+    """They are not compressed for each request; nor is a copy compressed again."""
+    copy = gzip.compress(LINE.encode() * 400)
+    (tmp_path / "page.txt").write_text(LINE * 400)
+    (tmp_path / "page.txt.gz").write_bytes(copy)
+    (tmp_path / "alone.txt").write_text(LINE * 400)
+    with Site(f"compress = True\nstatic_map = ['/static={tmp_path}']\n") as server, server.connect() as wire:
+        page = wire.get("/static/page.txt", GZIP)
+        assert (page.get("content-encoding"), page.body) == ("gzip", copy)
+        alone = wire.get("/static/alone.txt", GZIP)
+        assert (alone.get("content-encoding"), alone.body) == (None, LINE.encode() * 400)
+
+
 def test_trailers_follow_a_compressed_body() -> None:
-    config = "worker_class = 'asgi'\ncompress = 'gzip'\n"
-    with Site(config, app="app:application", files={"app.py": TRAILERS}) as server, server.connect() as wire:
-        coming = Coming(wire, "/", GZIP, ("TE", "trailers"))
-        coming.read_until(b"the end")
-        while b"0\r\nx-sum: 7\r\n\r\n" not in wire.unread:
-            wire.unread += wire.sock.recv(65536)
-        assert (coming.fields["content-encoding"], coming.fields["trailer"]) == ("gzip", "x-sum")
+    config = "worker_class = 'asgi'\ncompress = 'gzip'\nhttp_protocols = 'h2,h1'\nhttp2_cleartext = 'prior-knowledge'\n"
+    with Site(config, app="app:application", files={"app.py": TRAILERS}) as server:
+        with server.connect() as wire:
+            coming = Coming(wire, "/", GZIP, ("TE", "trailers"))
+            coming.read_until(b"the end")
+            while b"0\r\nx-sum: 7\r\n\r\n" not in wire.unread:
+                wire.unread += wire.sock.recv(65536)
+            assert (coming.fields["content-encoding"], coming.fields["trailer"]) == ("gzip", "x-sum")
+        with Http2Client(server.address) as client:
+            coming = Coming(client, "/", GZIP, ("TE", "trailers"))
+            assert coming.read_to_end() == LINE.encode() * 400 + b"the end"
+            (answer,) = client.session.answers.values()
+            assert (coming.fields["content-encoding"], coming.is_complete) == ("gzip", True)
+            assert (answer.trailers, answer.ended) == ({"x-sum": "7"}, True)
 
 
 @pytest.mark.parametrize("worker_class", ["asgi", "gevent"])
