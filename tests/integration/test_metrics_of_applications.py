@@ -127,8 +127,10 @@ def test_rubbish_in_the_directory_harms_nobody(tmp_path: Path) -> None:
         server.log.wait("counter_1.db was corrupt and has been recreated")
 
 
-def test_a_successor_of_max_requests_goes_on_counting(tmp_path: Path) -> None:
-    server, admin = counting(tmp_path, "worker_class = 'gthread'\nworkers = 1\nmax_requests = 5\npreload_app = True\n")
+@pytest.mark.parametrize("preload", [True, "mold"])
+def test_a_successor_of_max_requests_goes_on_counting(tmp_path: Path, preload: object) -> None:
+    config = f"worker_class = 'gthread'\nworkers = 1\nmax_requests = 5\npreload_app = {preload!r}\n"
+    server, admin = counting(tmp_path, config)
     with server:
         asked = 0
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
+from tricorn.control.client import Control
 
-from tests.harness import ALL_CLASSES, CLASSES, NO_BOOT, THREAD_CLASSES, Load, configured, module, proc, until
+from tests.harness import ALL_CLASSES, CLASSES, NO_BOOT, THREAD_CLASSES, Load, command, configured, module, proc, until
 from tests.harness.load import CLOSE
 from tests.harness.molds import FAULTY_FORKS, READY, Molded, kill
 
@@ -238,6 +241,58 @@ def test_an_exception_in_mold_ready_is_a_failed_reload() -> None:
         server.log.wait("keep serving: The hook mold_ready failed: RuntimeError: hook marker")
         assert server.mold_pids() == [mold]
         assert server.get("/hello").status == 200
+
+
+def test_status_tells_of_the_mold(tmp_path: Path) -> None:
+    path = tmp_path / "control"
+    with Molded(f"control_socket = {str(path)!r}\n") as server, Control.connect(str(path), timeout=20) as control:
+        told = control.ask("status")
+        assert told["mold"] == {"pid": server.mold_pid(), "state": "serving", "age": told["mold"]["age"]}
+        assert [worker["pid"] for worker in control.ask("workers")["workers"]] == server.worker_pids()
+        assert told["workers"]["serving"] == 1
+        done = subprocess.run(
+            [*command(), "ctl", "-s", str(path), "memory", "--json"], capture_output=True, text=True, check=True
+        )
+        memory = json.loads(done.stdout)
+        processes = {row["process"]: row for row in memory["processes"]}
+        pids = {"arbiter": server.pid, "mold": server.mold_pid(), "worker": server.worker_pid()}
+        assert {name: row["pid"] for name, row in processes.items()} == pids
+        for row in processes.values():
+            assert 0 < row["uss"] < row["pss"] < row["rss"]
+            assert row["uss"] + row["shared"] == row["rss"]
+        assert memory["pss"] == sum(row["pss"] for row in processes.values())
+        done = subprocess.run(
+            [*command(), "ctl", "-s", str(path), "memory"], capture_output=True, text=True, check=True
+        )
+        assert [line.split()[0] for line in done.stdout.splitlines()] == ["PROCESS", "arbiter", "mold", "worker", "all"]
+
+
+def test_a_second_server_takes_over(tmp_path: Path) -> None:
+    """USR2: it has a mold of its own, and the old one goes with the old server."""
+    pidfile = tmp_path / "pid"
+    files = {"mine.py": WHO}
+    config = f"pidfile = {str(pidfile)!r}\nworkers = 2\n"
+    with (
+        Molded(config, app="mine:application", workers=2, files=files) as server,
+        Load(server.address, "/", clients=2, fields=CLOSE) as load,
+    ):
+        load.settle(10)
+        old = [server.mold_pid(), *server.worker_pids()]
+        server.signal(signal.SIGUSR2)
+        successor = int(
+            until(lambda: (tmp_path / "pid.2").exists() and (tmp_path / "pid.2").read_text(), "a successor")
+        )
+        until(lambda: len(proc.children(successor)) == 3, "it has a mold and workers")
+        server.log.wait("Ready: 2", count=2)
+        server.signal(signal.SIGTERM)
+        assert server.wait_exit(outlived=True) == 0
+        assert not any(map(proc.is_running, old))
+        load.settle(10)
+        assert int(server.get("/").body.split()[2]) == successor
+        load.leaving()
+        os.kill(successor, signal.SIGTERM)
+        until(lambda: not proc.is_running(successor), "it has ended")
+        assert load.join().failures == []
 
 
 def test_the_death_of_the_arbiter_ends_the_mold() -> None:

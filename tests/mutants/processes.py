@@ -315,11 +315,11 @@ PROCESSES = (
     ),
     Fault(
         "forks_nobody_knows",
-        "a worker that is not told to go ends",
-        f"{ARBITER}/molds/mold.py",
-        "if os.read(go, len(GO)) != GO:",
-        "if os.read(go, len(GO)) == b'x':",
-        ("tests/integration/test_mold.py -k intermediate",),
+        "a worker that nobody has asked for, or that was given up, ends",
+        f"{ARBITER}/process_table.py",
+        "os.kill(sender, Signals.SIGKILL)",
+        "pass",
+        (f"{UNIT}/molds",),
     ),
     Fault(
         "forks_that_never_come",

@@ -103,8 +103,19 @@ def _ask(control: Control, asking: Asking, *, as_json: bool) -> int:
         for event in control.events():
             print(json.dumps(event) if as_json else ctl_text.text("event", event), flush=True)
         return Status.DONE
+    if asking.word == "memory":
+        return _memory(control, as_json=as_json)
     result = control.ask(asking.word, **asking.arguments)
     print(json.dumps(result, indent=2) if as_json else ctl_text.text(asking.word, result), flush=True)
+    return Status.DONE
+
+
+def _memory(control: Control, *, as_json: bool) -> int:
+    from tricorn.cli import ctl_memory
+
+    result = ctl_memory.look(control)
+    heads = ("PROCESS", "SLOT", "PID", "PSS", "USS", "SHARED", "RSS")
+    print(json.dumps(result, indent=2) if as_json else ctl_text.table(heads, ctl_memory.rows_of(result)), flush=True)
     return Status.DONE
 
 

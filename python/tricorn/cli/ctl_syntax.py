@@ -198,6 +198,7 @@ def _number(rest: list[str]) -> int:
 FORMS: dict[str, Form] = {
     "status": Form("status", "Show the state of the server.", _plain("status")),
     "workers": Form("workers", "List the workers: slot, pid, state.", _plain("workers")),
+    "memory": Form("memory", "Show the memory of each process: PSS, its own, shared.", _plain("memory")),
     "requests": Form("requests [--older SECONDS]", "List running requests, oldest first.", _requests),
     "routes": Form("routes", "Show the cost of each route, most expensive first.", _plain("routes")),
     "sessions": Form("sessions", "Count the sessions of each worker.", _plain("sessions")),

@@ -150,4 +150,6 @@ def test_the_words_that_change_something_are_those_that_change_something_in_the_
     numbers = {"WORKER.SLOT@START": "2.5@77", "WORKER": "2", "PID": "4711", "N": "2", "LEVEL": "info"}
     for line in lines:
         asking = parse([numbers.get(word, word) for word in line.split()])
+        if asking.word == "memory":
+            continue  # ctl reads it itself, from /proc
         assert asking.changes == isinstance(understood(asking), ControlRequest | Cancel | SetLogLevel), line

@@ -15,6 +15,8 @@ USERS = (10, 100, 1_000, 10_000)
 CONNECTIONS = (10, 50, 100, 500, 1_000)
 BEYOND_LIMIT = (0.5, 0.75, 1.0, 1.25, 2.0)
 """Shares of a database's connection limit."""
+SHARERS = 8
+"""Workers that may share memory."""
 LOADS = (0.30, 0.50, 0.70, 0.85)
 STEADY = 5.0
 """Seconds that all users are there, beyond the longest time that one thinks: each has asked."""
@@ -68,6 +70,13 @@ def every_class(asked: Asked) -> list[Configuration]:
 def best_class(asked: Asked) -> list[Configuration]:
     """The one that the application gets without being asked."""
     return [Configuration.parse(CLASSES[asked.interface or "WSGI"][0].partition(" ")[0])]
+
+
+def sharing(asked: Asked) -> list[Configuration]:
+    """What of the application's memory workers share: nothing, what the arbiter has loaded, what a mold has loaded."""
+    named = CLASSES[asked.interface or "WSGI"][0].partition(" ")[0]
+    alike = [f"{named} -w {SHARERS}{flag}" for flag in ("", " --preload", " --mold")]
+    return [Configuration.parse(line) for line in alike]
 
 
 def crowds(asked: Asked) -> list[Configuration]:
@@ -131,6 +140,7 @@ PRESETS = {
         Preset("workers", "Throughput for so many workers", "workers", best_class, _by_workers),
         Preset("users", "So many users, who think between two requests", "users", crowds, _by_users),
         Preset("connections", "So many requests at once", "connections", crowds, _by_connections),
+        Preset("memory", "Memory of eight workers", None, sharing, _plain, False),
         Preset("tails", "Latency at parts of the capacity", "percent of the capacity", best_class, _by_load),
     )
 }

@@ -81,12 +81,21 @@ def status(state: State, parts: Parts, now: float, *, brief: bool = False) -> Js
             "retiring": sum(isinstance(worker.phase, Retiring) for worker in state.workers.values()),
             "leaving": sum(isinstance(worker.phase, Leaving) for worker in state.workers.values()),
         },
+        "mold": mold(state, now),
         "listeners": [str(listener) for listener in generation.listeners],
         "log_level": _log_level(generation.log),
         "successor": state.successor,
         "predecessor": parts.upgrade.parent,
     }
     return about if brief else about | {"directory": _directory()} | _load(parts)
+
+
+def mold(state: State, now: float) -> Json | None:
+    """Describes the process of which the newest workers are forked; None without one."""
+    found = state.mold_of(state.generation)
+    if found is None:
+        return None
+    return {"pid": found.pid, "state": _state_of(found), "age": round(now - found.started, 3)}
 
 
 def _directory() -> str | None:
