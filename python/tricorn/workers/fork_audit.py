@@ -52,6 +52,7 @@ class Audit:
 
     def __init__(self) -> None:
         self._before = set(open_files().items())
+        self._libraries = set(native_threads())
 
     def check(self) -> None:
         """Raises BootError if something would not survive a fork."""
@@ -69,7 +70,8 @@ class Audit:
             for thread in python_threads():
                 yield f"the thread {thread}", THREADS
         for library in native_threads():
-            yield f"threads of {library}", THREADS
+            if library not in self._libraries:
+                yield f"threads of {library}", THREADS
         loops = list(event_loops())
         for loop in loops:
             yield f"the event loop {loop}", LOOPS
