@@ -210,8 +210,9 @@ impl Exchange {
         if self.timing.answered == 0 {
             self.answered();
         }
-        // A compressor goes back here, and not under the baton.
-        self.coder = Coder::Off;
+        if let Coder::Stream(_) = self.coder {
+            self.coder = Coder::Off; // its compressor goes back here, and not under the baton
+        }
         self.resolve();
     }
 
