@@ -76,6 +76,14 @@ FILES = (
         (NAMED,),
     ),
     Fault(
+        "named_until_the_end",
+        "what names a file is kept when the application is done",
+        f"{IO}/src/exchange/mod.rs",
+        "if let Coder::Stream(_) = self.coder {",
+        "if !self.coder.is_off() {",
+        (NAMED,),
+    ),
+    Fault(
         "named_status",
         "conditions and ranges are for 200",
         f"{IO}/src/exchange/representation.rs",
