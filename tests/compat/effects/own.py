@@ -633,7 +633,7 @@ def sees_static_cache_control(directory: Path) -> None:
 
 def sees_x_sendfile(directory: Path) -> None:
     (directory / "file").write_text("file")
-    with Site(f"x_sendfile = [{str(directory)!r}]", files={"names.py": NAMES}, app="names:application") as server:
+    with Site(f"x_sendfile = [{str(directory)!r}]", files={"named.py": NAMES}, app="named:application") as server:
         assert server.get(f"{directory}/file").text == "file"
 
 

@@ -90,4 +90,10 @@ mod tests {
         let (head, _) = multipart.parts().next().expect("a part");
         assert_eq!(head, b"--00000000000000000000000000000001\r\nContent-Range: bytes 0-0/10\r\n\r\n");
     }
+
+    #[test]
+    fn the_longest_parts_have_a_length() {
+        let multipart = Multipart::new(1, b"", &[Part { start: 0, length: u64::MAX }], u64::MAX);
+        assert_eq!(multipart.length(), u64::MAX);
+    }
 }
