@@ -54,6 +54,10 @@ class Molded(Site):
     def __init__(self, config: str = "", **options: Any) -> None:
         super().__init__(f"preload_app = 'mold'\n{config}", **options)
 
+    def wait_ready(self) -> None:
+        super().wait_ready()
+        self.log.wait("Ready: ")  # all workers serve
+
     def mold_pids(self) -> list[int]:
         """The molds that run, and have loaded the application."""
         return [pid for pid in map(int, (found[1] for found in self.log.matching(READY))) if proc.is_running(pid)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -117,7 +118,7 @@ class ProcessTable:
         files = Files(open_reports(), *open_bell())
         try:
             if command.mold is not None:
-                self._ask(self.molds[command.mold], position, generation, worker, before, files)
+                self._ask(self._mold(command.mold), position, generation, worker, before, files)
                 return None
             forked = self._fork()
         except OSError as error:
@@ -159,6 +160,13 @@ class ProcessTable:
         its_end.close()
         self.molds[command.nr] = MoldHandle(command.nr, forked.pid, forked.messages, requests)
         return Spawned(command.nr, forked.pid)
+
+    def _mold(self, nr: int) -> MoldHandle:
+        """Raises OSError if it has ended: the policy is about to hear of that."""
+        try:
+            return self.molds[nr]
+        except KeyError:
+            raise ProcessLookupError(errno.ESRCH, "its mold has ended") from None
 
     def _fork(self) -> Forked:
         # What stands in a buffer at the fork would be written by both.

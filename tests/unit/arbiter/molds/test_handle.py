@@ -14,6 +14,7 @@ from tricorn.arbiter.channel import SharedChannel
 from tricorn.arbiter.molds.handle import MoldHandle
 from tricorn.arbiter.molds.requests import HasForked, Here, NotForked, Reply, encode_reply, open_requests
 from tricorn.arbiter.pages import Pages
+from tricorn.arbiter.policy.commands import Spawn
 from tricorn.arbiter.policy.events import Spawned, SpawnFailed
 from tricorn.arbiter.process_table import ProcessTable
 from tricorn.arbiter.worker_handle import NO_PID, WorkerHandle
@@ -157,3 +158,19 @@ def test_a_request_that_cannot_be_sent_has_failed(house: House) -> None:
 def test_slots_that_are_asked_for_are_taken(house: House) -> None:
     os.close(house.ask(1))
     assert house.table._free_slot() == 2
+
+
+def test_a_mold_that_ended_a_moment_ago_forks_nothing(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The policy has not heard of its end when a worker is asked of it."""
+    house.mold.end()
+    assert house.table.hear() == []
+    assert house.table.molds == {}
+    monkeypatch.setattr(house.table.hiring, "hire", lambda position, generation: SimpleNamespace(slot=position.slot))
+    config = SimpleNamespace(pre_fork=lambda server, worker: None)
+    generation: Any = SimpleNamespace(pages=house.pages, config=config, log=house.table.server.log)
+    free = len(os.listdir("/proc/self/fd"))
+    event = house.table.spawn(Spawn(2, 1, siblings=False, mold=1), generation, ())
+    assert event == SpawnFailed(2, "its mold has ended")
+    assert len(os.listdir("/proc/self/fd")) == free
+    pages = [house.pages.take() for _ in range(4)]
+    assert None not in pages, "its page was given back"
