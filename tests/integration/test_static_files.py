@@ -254,7 +254,8 @@ def test_cache_control_of_mappings_without_directives(top: Path) -> None:
 @CLASSES
 def test_files_are_sent_while_the_application_blocks(worker_class: str, top: Path) -> None:
     """All its threads, and its event loop: none of them is needed, nor is the queue."""
-    config = "queue_limit = 1\nthreads = 1\n" if worker_class == "gthread" else "queue_limit = 1\n"
+    # A connection is idle once the kernel has its file, long before the last of these clients reads it.
+    config = "queue_limit = 1\nkeepalive = 60\n" + ("threads = 1\n" if worker_class == "gthread" else "")
     large = (top / "files/large.bin").read_bytes()
     with serving(top, config, worker_class=worker_class) as server, ExitStack() as stack:
         blocked = stack.enter_context(server.connect())
