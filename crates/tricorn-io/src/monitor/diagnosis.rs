@@ -171,7 +171,7 @@ fn has_served(shared: &Shared) -> bool {
 fn scene(shared: &Shared, eye: &Eye, now: u64, late: u64) -> Scene {
     let board = shared.board;
     let held_up = eye.held_up(&shared.waiting);
-    Scene { now, held_up, requests: board.get(Word::InFlight) + board.get(Word::Queued), late }
+    Scene { now, held_up, requests: board.get(Word::InFlight).saturating_add(board.get(Word::Queued)), late }
 }
 
 /// The calls under way that may wait for a pool: of an open connection the application may wait for anything.
