@@ -63,6 +63,18 @@ impl BodyReader {
         }
     }
 
+    /// Nothing else is to come than the mark of its end, which may come between requests as well.
+    pub fn lacks_only_its_end(&self) -> bool {
+        matches!(&self.framing, Framing::Http1(receiver) if receiver.lacks_only_its_end())
+    }
+
+    /// The mark of its end is not waited for.
+    pub fn took_end(&mut self) {
+        if let Framing::Http1(receiver) = &mut self.framing {
+            receiver.took_body();
+        }
+    }
+
     /// What is answered at once to something else that came.
     #[inline]
     pub fn take_answer(&mut self) -> Option<Vec<u8>> {

@@ -176,6 +176,11 @@ impl Exchange {
         if !self.request.partial || !self.lane.link().may_reuse() {
             return;
         }
+        if self.body.lacks_only_its_end() {
+            self.body.took_end();
+            self.request.partial = false;
+            return;
+        }
         // A client that was not told to send will not, or has begun without: which of both cannot be told.
         let mut unwanted = Vec::new();
         for _ in 0..LOOKS {
@@ -212,7 +217,7 @@ impl Exchange {
 
     /// Whether all the rest of the body is there to be read when the exchange is over.
     fn is_rest_there(&self) -> bool {
-        let Some(left) = self.body.fixed_remaining() else { return false };
+        let Some(left) = self.body.fixed_remaining() else { return self.body.lacks_only_its_end() };
         let there = self.lane.stream().unread();
         left <= UNWANTED as u64 && left <= there
     }

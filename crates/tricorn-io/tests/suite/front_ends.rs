@@ -3,7 +3,7 @@
 use crate::harness;
 use harness::group::*;
 use harness::*;
-use tricorn_io::{Door, FrontEnd};
+use tricorn_io::{Config, Door, FrontEnd};
 use tricorn_proto::cgi::Protocol;
 use tricorn_proto::peer::Trust;
 
@@ -23,7 +23,10 @@ const BODY: &[u8] = b"body";
 
 /// Two workers, whose common listener is a front end's.
 fn workers(protocol: Protocol) -> Workers {
-    let mut plan = plan(2);
+    started(protocol, plan(2))
+}
+
+fn started(protocol: Protocol, mut plan: Plan) -> Workers {
     let front_end = FrontEnd { protocol, allow: Trust::parse("127.0.0.0/8").expect("a network") };
     let door = Door { front_end: Some(Box::new(front_end)), ..Door::default() };
     plan.config.policy.trust = Trust::parse("127.0.0.0/8").expect("a network");
@@ -108,6 +111,28 @@ fn a_kept_connection_goes_to_the_worker_that_is_free_and_stays_there() {
         client.send(&request(Protocol::FastCgi));
         assert_eq!(answered_by(Protocol::FastCgi, &mut client), 1 - first);
     }
+}
+
+#[test]
+fn a_connection_is_kept_whose_request_was_answered_before_the_mark_of_its_end_came() {
+    let plan = plan(2);
+    let workers = started(Protocol::FastCgi, Plan { config: Config { streaming: true, ..plan.config }, ..plan });
+    let mut client = workers.connect_to_all();
+    let (request, end) = (request(Protocol::FastCgi), record(5, b""));
+    let unmarked = &request[..request.len() - end.len()];
+    for _ in 0..5 {
+        client.send(unmarked);
+        answered_by(Protocol::FastCgi, &mut client);
+        client.send(&end[..3]);
+        client.send(&end[3..]);
+        client.send(&request);
+        answered_by(Protocol::FastCgi, &mut client);
+    }
+    client.send(&request);
+    client.send(&record(5, b"more"));
+    answered_by(Protocol::FastCgi, &mut client);
+    client.send(&request);
+    answered_by(Protocol::FastCgi, &mut client);
 }
 
 #[test]

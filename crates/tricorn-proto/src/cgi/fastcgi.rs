@@ -243,6 +243,11 @@ impl Stdin {
         Ok(())
     }
 
+    /// The next byte is the first of a record, and the empty one has not come.
+    pub fn is_between_records(&self) -> bool {
+        self.left == 0 && self.skip == 0 && !self.ended
+    }
+
     /// What is answered to another request that has begun meanwhile, told once.
     pub fn take_answer(&mut self) -> Option<Vec<u8>> {
         let id = std::mem::take(&mut self.second);

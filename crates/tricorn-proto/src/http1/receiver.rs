@@ -99,6 +99,14 @@ impl Receiver {
         self.enter(Event::Records);
     }
 
+    /// All of the content has come, and what tells its end has not: an empty record of FastCGI, which between requests is passed over.
+    pub fn lacks_only_its_end(&self) -> bool {
+        match &self.coding {
+            Coding::Records(stdin) => self.state == State::Records && self.remaining == 0 && stdin.is_between_records(),
+            Coding::Chunked(_) => false,
+        }
+    }
+
     /// What is answered at once to something else that stands between these records.
     #[inline]
     pub fn take_answer(&mut self) -> Option<Vec<u8>> {
