@@ -312,7 +312,7 @@ def _unrecognized(arguments: Sequence[str], app: str | None) -> str:
 
 
 def _of_uwsgi(flags: Sequence[str], meant: str) -> str:
-    """What these are here if they are uWSGI's. One that looks like a flag of ours may be that, misspelled."""
+    """Returns what these are here if they are uWSGI's. One that looks like a flag of ours may be that, misspelled."""
     from tricorn.config import uwsgi
 
     ours = {setting.name: setting.flags[-1] for setting in SETTINGS if setting.flags}

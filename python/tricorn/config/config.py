@@ -87,7 +87,7 @@ class Config(Settings):
 
     @property
     def spoken(self) -> str:
-        """What front ends speak where `bind` does not say what. Empty: it is HTTP."""
+        """Protocol of front ends where `bind` names none. Empty: it is HTTP."""
         return "" if self.protocol == "http" else self.protocol
 
     @property

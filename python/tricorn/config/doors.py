@@ -28,7 +28,7 @@ class Door(Record):
     proxy_protocol: str | None = None
     proxy_protocol_required: bool | None = None
     protocol: str = ""
-    """What front ends speak there, one of FRONT_ENDS. Empty: it is HTTP."""
+    """Protocol of front ends there, one of FRONT_ENDS. Empty: it is HTTP."""
 
     @property
     def scheme(self) -> str:

@@ -115,7 +115,7 @@ class MediaTypes(Record):
 
 
 class Affinity(Record):
-    """Where requests name the session they belong to. `off` and an empty text are no names; `auto` stands alone."""
+    """Places where requests name their session. `off` and an empty text are no names; `auto` stands alone."""
 
     metavar: str = "NAMES"
 

@@ -14,7 +14,7 @@ EXAMPLE = "/static=/srv/static,max-age=3600"
 SECONDS = ("max-age", "s-maxage", "stale-while-revalidate", "stale-if-error")
 """Directives of Cache-Control that have a number of seconds (RFC 9111 section 5.2.2, RFC 5861)."""
 WORDS = ("public", "private", "no-cache", "no-store", "no-transform", "must-revalidate", "immutable")
-"""Those that have none (RFC 9111 section 5.2.2, RFC 8246)."""
+"""Directives without a value (RFC 9111 section 5.2.2, RFC 8246)."""
 MISS = "miss"
 """The option that says whose answer a missing file is."""
 APPLICATION, NOT_FOUND = "app", "404"
@@ -27,9 +27,9 @@ class StaticMapping(Record):
     """Without a slash at its end: empty for `/`."""
     directory: str
     directives: tuple[str, ...] = ()
-    """Of Cache-Control; none: those of `static_cache_control` count."""
+    """Directives of Cache-Control; none: those of `static_cache_control` count."""
     falls_through: bool = True
-    """What is not there is the application's."""
+    """Whether paths without a file are the application's."""
 
 
 class StaticMap(ExistingPaths):

@@ -296,7 +296,7 @@ def find(option: str, *, by_beginning: bool = True) -> Row | None:
 
 
 def counterpart(row: Row, flags: Mapping[str, str] | None = None) -> str:
-    """What is here in place of an option, as text. With `flags` settings are told as flags, by their names."""
+    """Returns what is here in place of an option, as text. With `flags` settings are told as flags, by their names."""
 
     def shown(found: re.Match[str]) -> str:
         name, _, value = found[1].partition(" = ")

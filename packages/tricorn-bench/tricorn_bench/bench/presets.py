@@ -73,7 +73,7 @@ def best_class(asked: Asked) -> list[Configuration]:
 
 
 def sharing(asked: Asked) -> list[Configuration]:
-    """What of the application's memory workers share: nothing, what the arbiter has loaded, what a mold has loaded."""
+    """One class whose workers share nothing, what the arbiter has loaded, or what a mold has loaded."""
     named = CLASSES[asked.interface or "WSGI"][0].partition(" ")[0]
     alike = [f"{named} -w {SHARERS}{flag}" for flag in ("", " --preload", " --mold")]
     return [Configuration.parse(line) for line in alike]

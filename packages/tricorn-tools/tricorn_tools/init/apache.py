@@ -16,7 +16,7 @@ from tricorn_tools.init.service import File, Rendered, Service
 from tricorn_tools.init.template import fill
 
 SCHEMES = {"": "http", "uwsgi": "uwsgi", "fastcgi": "fcgi", "scgi": "scgi"}
-"""Of a proxied URL, by what the server speaks there."""
+"""Schemes of proxied URLs, by the protocol that the server speaks there."""
 
 MODULES = {
     "": ("proxy_http", "headers"),
@@ -24,7 +24,7 @@ MODULES = {
     "fastcgi": ("proxy_fcgi",),
     "scgi": ("proxy_scgi",),
 }
-"""What `a2enmod` must be told; `proxy` comes with each of the others."""
+"""Modules for `a2enmod`; `proxy` comes with each of the others."""
 
 BALANCER = ("proxy_balancer", "lbmethod_bybusyness")
 
@@ -77,7 +77,7 @@ def _url(service: Service, protocol: str, address: TcpAddress | UnixAddress, *, 
 
 
 def _parameters(service: Service, choices: Choices, *, several: bool) -> str:
-    """What Apache is told of its connections to the server, in the order of the comments above them."""
+    """Returns what Apache is told of its connections to the server, in the order of the comments above them."""
     idle = front_end.idle(service)
     words = ["retry=2", "connectiontimeout=2"] if several else ["retry=0"]
     if choices.protocol in ("", "fastcgi"):

@@ -32,7 +32,7 @@ class Choices(Record):
     hosts: tuple[str, ...] = ()
     """Machines that run the server, by names or addresses; none: this one."""
     protocol: str = ""
-    """What the proxy speaks with the server, one of FRONT_ENDS. Empty: HTTP."""
+    """Protocol between the proxy and the server, one of FRONT_ENDS. Empty: HTTP."""
 
 
 def upstream(service: Service, protocol: str = "") -> TcpAddress | UnixAddress:
@@ -80,7 +80,7 @@ def upstreams(service: Service, choices: Choices) -> list[TcpAddress | UnixAddre
 
 
 def protocol(service: Service) -> str:
-    """What a proxy speaks with the server: the setting, or what the first address speaks if none speaks HTTP."""
+    """Returns the protocol between proxy and server: the setting, or that of the first address if none speaks HTTP."""
     if service.config.spoken or service.in_the_clear:
         return service.config.spoken
     return next((door.protocol for door in service.config.doors if door.protocol), "")
