@@ -45,7 +45,10 @@ SEARCHED = (
 )
 """Folders of pages that the search knows: those for users."""
 
-TABLES = ("index", "migrate/flags", "reference/command-line", "reference/environment", "how-it-works/attacks")
+TABLES = (
+    *("index", "migrate/flags", "migrate/from-uwsgi"),
+    *("reference/command-line", "reference/environment", "how-it-works/attacks"),
+)
 """Pages that have a row for what other pages explain. The search lists them after those."""
 
 MAIN = 'id="furo-main-content"'
