@@ -138,6 +138,17 @@ class Running:
         return Wire(("127.0.0.1", self.port))
 
 
+class Answering(Running):
+    """A front end that passes requests on once it is ready."""
+
+    def answers(self) -> bool:
+        try:
+            with self.connect() as wire:
+                return wire.get("/").status == 200
+        except (OSError, AssertionError):
+            return False
+
+
 class Balancer(Running):
     """A context manager: inside it the balancer runs; its port is in the text as `{port}`.
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.harness import REFERENCE, Server, until
 from tests.harness.apache import Apache, apache_around, needs, open_to_apache
-from tests.harness.balancers import Balancer, Running, nginx_around, program
+from tests.harness.balancers import Answering, Balancer, Running, nginx_around, program
 from tests.harness.classes import EVERY, SERVERS_OF_CLASSES, WSGI, each
 from tests.harness.front_ends import PROTOCOLS
 from tests.harness.server import free_ports, run
@@ -207,17 +207,6 @@ def test_fastcgi_keeps_connections(site: Site) -> None:
     with site.connect("fastcgi") as wire:
         for _ in range(50):
             assert wire.get("/").body == b"Hello\n"
-
-
-class Answering(Running):
-    """A front end that passes requests on once it is ready."""
-
-    def answers(self) -> bool:
-        try:
-            with self.connect() as wire:
-                return wire.get("/").status == 200
-        except (OSError, AssertionError):
-            return False
 
 
 @pytest.mark.parametrize("front", FRONT_ENDS)

@@ -15,7 +15,7 @@ from websockets.sync.client import connect
 
 from tests.harness import REFERENCE, Load, Site, Wire, until
 from tests.harness.apache import apache_around, needs, open_to_apache
-from tests.harness.balancers import Running, nginx_around, program
+from tests.harness.balancers import Answering, nginx_around, program
 from tests.harness.deadline import PATIENCE
 from tests.harness.scrape import scrape, value
 from tests.harness.server import free_port, run
@@ -82,17 +82,6 @@ def command(kind: str, path: Path, *, check: bool = False) -> list[str]:
         site = path.read_text()
         return apache_around(site, path.parent, *needs(site), check=check)
     return [program(kind), *(["-c"] if check else ["-db"]), "-f", str(path)]
-
-
-class Answering(Running):
-    """A proxy that passes requests on once it is ready."""
-
-    def answers(self) -> bool:
-        try:
-            with self.connect() as wire:
-                return wire.get("/").status == 200
-        except (OSError, AssertionError):
-            return False
 
 
 class Proxy(Answering):
