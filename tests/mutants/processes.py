@@ -7,6 +7,7 @@ from tests.mutants.fault import Fault
 ARBITER = "python/tricorn/arbiter"
 POLICY = f"{ARBITER}/policy"
 UNIT = "tests/unit/arbiter"
+UNIT_WORKERS = "tests/unit/workers"
 
 PROCESSES = (
     Fault(
@@ -333,9 +334,25 @@ PROCESSES = (
         "threads_of_molds",
         "a mold with a thread is refused",
         "python/tricorn/workers/fork_audit.py",
-        "if thread is not main and not where.startswith(LIVES_ON):",
+        "if thread is not main and not where.startswith(LIVES_ON) and _is_running(thread):",
         "if False:",
         ("tests/integration/test_mold.py -k thread",),
+    ),
+    Fault(
+        "files_of_the_server",
+        "a worker that is to be forked has sockets that are not the server's",
+        "python/tricorn/workers/fork_audit.py",
+        "self._before = set(files.items()) if own is None else {(each, files[each]) for each in own if each in files}",
+        "self._before = set(files.items())",
+        (f"{UNIT_WORKERS}/test_fork_audit.py",),
+    ),
+    Fault(
+        "threads_that_end_soon",
+        "a channel of gRPC that was closed a moment ago is no obstacle to a fork",
+        "python/tricorn/workers/fork_audit.py",
+        "PAUSES = (0.1, 0.2, 0.4, 0.8)",
+        "PAUSES = ()",
+        (f"{UNIT_WORKERS}/test_fork_audit.py -k grpc",),
     ),
     Fault(
         "alive",
