@@ -1,4 +1,4 @@
-"""Closes connections that pools of well-known libraries keep open, before a process is forked.
+"""Closes connections that well-known libraries keep open, before a process is forked.
 
 A fork shares the sockets of its parent, and two processes cannot read from the same connection. Each library below
 connects again when it is used next, in the parent as in its forks. A connection that the application holds itself
@@ -17,14 +17,19 @@ from typing import Any
 from tricorn.record import Record
 from tricorn.unpatched import os
 
+SENTRY_TIME = 2.0
+"""Seconds for the events that are in its queue."""
 
-class Pool(Record):
+
+class Client(Record):
+    """A class of a library whose instances have something open that a fork must not share."""
+
     library: str
     module: str
     """Module of its class. A library that is not imported has nothing to close."""
     class_name: str
     close: Callable[[Any], None]
-    """Closes the idle connections of an instance."""
+    """Closes it for an instance, which opens it again when it is used."""
 
 
 def _close_django(connection: Any) -> None:
@@ -46,7 +51,8 @@ def _close_django_pool(connection: Any) -> None:
 
 def _close_django_cache(cache: Any) -> None:
     """Disconnects a client of memcached, which Django makes when the cache is used first."""
-    if client := vars(cache).get("_cache"):
+    client = vars(cache).get("_cache")
+    if client is not None:
         client.disconnect_all()
 
 
@@ -102,18 +108,32 @@ def _close_httpcore(pool: Any) -> None:
             connection.close()
 
 
-POOLS = (
-    Pool("Django", "django.db.backends.base.base", "BaseDatabaseWrapper", _close_django),
-    Pool("Django's pool", "django.db.backends.base.base", "BaseDatabaseWrapper", _close_django_pool),
-    Pool("Django's cache", "django.core.cache.backends.memcached", "BaseMemcachedCache", _close_django_cache),
-    Pool("SQLAlchemy", "sqlalchemy.engine.base", "Engine", _dispose),
-    Pool("psycopg2", "psycopg2.pool", "AbstractConnectionPool", _close_psycopg2),
-    Pool("redis", "redis.connection", "ConnectionPool", _disconnect_redis),
-    Pool("valkey", "valkey.connection", "ConnectionPool", _disconnect_redis),
-    Pool("urllib3", "urllib3.connectionpool", "HTTPConnectionPool", _close_urllib3),
-    Pool("httpx", "httpcore._sync.connection_pool", "ConnectionPool", _close_httpcore),
+def _end_sentry(worker: Any) -> None:
+    """Ends the thread that sends events. The next event starts another.
+
+    A thread that waits at the queue would still be noted there in the fork, where it does not run. The first event of
+    the fork would wake it instead of its successor, and stay in the queue until the second event.
+    """
+    if worker.is_alive:
+        thread = worker._thread
+        worker.kill()
+        thread.join(SENTRY_TIME)
+
+
+CLIENTS = (
+    Client("Sentry", "sentry_sdk.worker", "BackgroundWorker", _end_sentry),
+    Client("Django", "django.db.backends.base.base", "BaseDatabaseWrapper", _close_django),
+    Client("Django's pool", "django.db.backends.base.base", "BaseDatabaseWrapper", _close_django_pool),
+    Client("Django's cache", "django.core.cache.backends.memcached", "BaseMemcachedCache", _close_django_cache),
+    Client("SQLAlchemy", "sqlalchemy.engine.base", "Engine", _dispose),
+    Client("psycopg2", "psycopg2.pool", "AbstractConnectionPool", _close_psycopg2),
+    Client("redis", "redis.connection", "ConnectionPool", _disconnect_redis),
+    Client("valkey", "valkey.connection", "ConnectionPool", _disconnect_redis),
+    Client("urllib3", "urllib3.connectionpool", "HTTPConnectionPool", _close_urllib3),
+    Client("httpx", "httpcore._sync.connection_pool", "ConnectionPool", _close_httpcore),
 )
-"""Table in the order of closing: Django's connections go back to its pool before that is closed."""
+"""Table in the order of closing: Sentry's connection is idle when its thread has ended, and connections of Django go
+back to its pool."""
 
 
 def close_idle() -> list[str]:
@@ -121,16 +141,16 @@ def close_idle() -> list[str]:
 
     No other thread may use them meanwhile. Objects that `gc.freeze` has put away are not found.
     """
-    classes = {pool: found for pool in POOLS if (found := _imported(pool)) is not None}
+    classes = {client: found for client in CLIENTS if (found := _imported(client)) is not None}
     instances = _instances(set(classes.values()))
     report: list[str] = []
-    for pool, its_class in classes.items():
-        report += _close_all(pool, instances[its_class])
+    for client, its_class in classes.items():
+        report += _close_all(client, instances[its_class])
     return report
 
 
-def _imported(pool: Pool) -> type | None:
-    found = getattr(sys.modules.get(pool.module), pool.class_name, None)
+def _imported(client: Client) -> type | None:
+    found = getattr(sys.modules.get(client.module), client.class_name, None)
     return found if isinstance(found, type) else None
 
 
@@ -155,15 +175,15 @@ def _instances(classes: set[type]) -> Mapping[type, Sequence[object]]:
     return found
 
 
-def _close_all(pool: Pool, instances: Sequence[object]) -> Iterator[str]:
+def _close_all(client: Client, instances: Sequence[object]) -> Iterator[str]:
     before = _open_files()
     for each in instances:
         try:
-            pool.close(each)
+            client.close(each)
         except Exception as error:
-            yield f"{pool.library}: {type(error).__name__}: {error}"
+            yield f"{client.library}: {type(error).__name__}: {error}"
     if closed := before - _open_files():
-        yield f"{pool.library}: {closed}"
+        yield f"{client.library}: {closed}"
 
 
 def _open_files() -> int:
