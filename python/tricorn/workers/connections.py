@@ -57,12 +57,15 @@ def _close_django_cache(cache: Any) -> None:
 
 
 def _dispose(engine: Any) -> None:
-    """Closes idle connections of SQLAlchemy. Those that are checked out stay open."""
+    """Closes idle connections of SQLAlchemy. Those that are checked out stay open.
+
+    Of the drivers for asyncio only psycopg can close a connection whose loop has ended.
+    """
     if _is_in_memory(engine):
         return
     if not getattr(engine.dialect, "is_async", False):
         engine.dispose()
-    elif engine.pool.checkedin():
+    elif engine.dialect.driver.startswith("psycopg") and engine.pool.checkedin():
         modules: Mapping[str, Any] = sys.modules
         modules["asyncio"].run(modules["sqlalchemy.util"].greenlet_spawn(engine.dispose))
 

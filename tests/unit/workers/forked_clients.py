@@ -205,7 +205,8 @@ def main(name: str, address: str) -> None:
     if pid == 0:
         os._exit(0)
     assert os.waitpid(pid, 0)[1] == 0
-    print(json.dumps({"before": before, "report": report}))
+    print(json.dumps({"before": before, "report": report}), flush=True)
+    os._exit(0)  # from Python 3.13 on a pool of psycopg that is still open holds the end of an interpreter
 
 
 def names(own: list[int]) -> list[str]:
