@@ -68,6 +68,11 @@ HOOKS = (
     ("worker_int", "worker", "INT or QUIT came"),
     ("worker_abort", "worker", "ABRT came: the worker hangs, and is about to end"),
     ("worker_exit", "worker", "the worker is about to exit normally"),
+    (
+        "before_refork",
+        "worker",
+        "with [`refork`](../guides/share-memory.md#refork): after `worker_exit`, before the process becomes the mold",
+    ),
     ("child_exit", "arbiter", "a worker has ended"),
     ("pre_exec", "child", "USR2: before the successor's program is executed"),
     ("on_exit", "arbiter", "the server is about to end"),

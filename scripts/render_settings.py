@@ -59,6 +59,7 @@ from tricorn.config.validators import (
     OptionalText,
     OrAuto,
     Preloading,
+    RisingNumbers,
     Seconds,
     Text,
     TextList,
@@ -175,6 +176,7 @@ FORMS = {
     HeaderFields: "`NAME:VALUE`; in a file a list or a dict",
     ServerName: "string, `true` or `false`",
     OffloadTargets: "names such as `package.module:Class.method`, comma-separated; in a file also a list",
+    RisingNumbers: "integers that rise, comma-separated; in a file also a list",
     TextList: "strings, comma-separated; in a file also a list",
     Affinity: "`auto`, `off`, or some of `mcp`, `socketio`, `header:NAME`, `cookie:NAME`, `query:NAME` and `peer`, "
     "comma-separated; in a file also a list",

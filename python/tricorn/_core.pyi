@@ -656,6 +656,9 @@ class Core:
     def guard_forks(self) -> None:
         """Makes this core useless in processes that the application forks. For the one core of a worker's process."""
 
+    def let_go_of_forks(self) -> None:
+        """Undoes `guard_forks`, after `close`: forks of this process may have cores of their own."""
+
     def hand_over_access_log(self) -> None:
         """Makes no more lines of the access log, nor for syslog: Python makes them. Before `start`."""
 

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     import asyncio
 
 _is_child = False
+_on_fork: Callable[[], object] | None = None
+"""Set while forks are guarded."""
+_held_back: Collection[int] = ()
+_is_registered = False
 _before_leaving: list[Callable[[], object]] = []
 
 
@@ -34,23 +38,35 @@ def guard(on_fork: Callable[[], object], signals: Collection[int]) -> None:
 
     Until it has, these signals wait: a handler of the parent's would take one that is meant for the child.
     """
+    global _on_fork, _held_back, _is_registered  # there is no way to take these functions off again
+    _on_fork, _held_back = on_fork, signals
+    if _is_registered:
+        return
+    _is_registered = True
     masks: dict[int, set[int]] = {}
 
     def hold_back() -> None:
-        masks[_thread.get_ident()] = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+        masks[_thread.get_ident()] = signal.pthread_sigmask(signal.SIG_BLOCK, _held_back)
 
     def let_through() -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, masks.pop(_thread.get_ident(), ()))
 
     def note() -> None:
         global _is_child  # it is the process that is one
-        _is_child = True
         try:
-            on_fork()
+            if _on_fork is not None:
+                _is_child = True
+                _on_fork()
         finally:
             let_through()
 
     os.register_at_fork(before=hold_back, after_in_parent=let_through, after_in_child=note)
+
+
+def release() -> None:
+    """Undoes `guard`: what this process forks from now on is none of the application's."""
+    global _on_fork, _held_back
+    _on_fork, _held_back = None, ()
 
 
 def is_child() -> bool:

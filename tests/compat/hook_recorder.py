@@ -58,6 +58,10 @@ def mold_ready(server, mold):
     _write("mold_ready", server=_server(server), mold={"pid": mold.pid, "app": callable(mold.app.callable)})
 
 
+def before_refork(server, worker):
+    _write("before_refork", server=_server(server), worker=_worker(worker))
+
+
 def on_reload(server):
     _write("on_reload", server=_server(server))
 

@@ -115,6 +115,38 @@ def test_start_reload_and_stop_with_a_mold(tmp_path: Path, worker_class: str) ->
         assert server.names(lines) == ["worker_exit", "child_exit", "on_exit"]
 
 
+@pytest.mark.parametrize("worker_class", ["sync", "gthread"])
+def test_a_worker_that_becomes_the_mold(tmp_path: Path, worker_class: str) -> None:
+    """It ends as a worker, and its successor was there before: no hook is called in it but the one for this."""
+    config = f"{configured(worker_class, 1)}preload_app = 'mold'\nrefork = 1\n"
+    with Recorded(tmp_path, config) as server:
+        server.wait("post_worker_init")
+        mold, worker = (record["pid"] for record in server.records() if record["hook"] in ("mold_ready", "post_fork"))
+        lines = len(server.records())
+
+        def has_ended() -> bool:
+            server.get("/hello")
+            return "child_exit" in server.names(lines)
+
+        until(has_ended, "a worker has become the mold")
+        hooks = [(each["hook"], each["pid"]) for each in server.records()[lines:] if "request" not in each["hook"]]
+        successor = next(pid for hook, pid in hooks if hook == "post_fork")
+        assert hooks[:6] == [
+            ("pre_fork", server.pid),
+            ("post_fork", successor),
+            ("post_worker_init", successor),
+            ("worker_exit", worker),
+            ("before_refork", worker),
+            ("child_exit", server.pid),
+        ]
+        until(
+            lambda: server.names(lines).count("child_exit") == 2, "the successor, a fork of the old mold, is replaced"
+        )
+        forks = [each for each in server.records()[lines:] if each["hook"] == "post_fork"]
+        assert len({mold, worker, *(each["pid"] for each in forks)}) == 4
+        assert {each["worker"]["ppid"] for each in forks} == {server.pid}
+
+
 def test_hooks_between_the_boot_lines(tmp_path: Path) -> None:
     """Where a hook stands among the log's lines is part of what scripts that read the log know."""
     speak = "\n".join(

@@ -11,6 +11,7 @@ from tests.harness.deadline import PATIENCE, until
 from tests.harness.site import Site
 
 READY = r"Mold \(pid:(\d+)\) has loaded the application"
+RENEWED = r"Worker \(pid:(\d+)\) has drained and is the mold now"
 
 FAULTY_FORKS = """\
 import os, pathlib
@@ -59,8 +60,9 @@ class Molded(Site):
         self.log.wait("Ready: ")  # all workers serve
 
     def mold_pids(self) -> list[int]:
-        """The molds that run, and have loaded the application."""
-        return [pid for pid in map(int, (found[1] for found in self.log.matching(READY))) if proc.is_running(pid)]
+        """The molds that run, and have loaded the application, or were workers."""
+        found = (*self.log.matching(READY), *self.log.matching(RENEWED))
+        return [pid for pid in map(int, (each[1] for each in found)) if proc.is_running(pid)]
 
     def mold_pid(self) -> int:
         until(lambda: len(self.mold_pids()) == 1, "one mold is there")
@@ -70,7 +72,7 @@ class Molded(Site):
     def worker_pids(self) -> list[int]:
         """Without molds, also those that load the application."""
         booting = set(map(int, (found[1] for found in self.log.matching(r"Booting worker with pid: (\d+)"))))
-        return [pid for pid in proc.children(self.pid) if pid in booting]
+        return [pid for pid in proc.children(self.pid) if pid in booting and pid not in self.mold_pids()]
 
     def imported(self) -> bool:
         pids = self.mold_pids()

@@ -215,6 +215,12 @@ impl Core {
         last_word
     }
 
+    /// After `close`, in a worker that becomes a mold: its forks are not children of the application's, and have nothing of this
+    /// core.
+    fn let_go_of_forks(&self, py: Python<'_>) {
+        py.detach(|| self.engine.let_go_of_forks());
+    }
+
     /// Opens the access log file anew (after rotation).
     fn reopen_logs(&self, py: Python<'_>) -> PyResult<()> {
         let result = py.detach(|| self.engine.logs().access.as_ref().map_or(Ok(()), AccessLog::reopen));

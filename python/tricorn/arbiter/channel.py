@@ -10,7 +10,7 @@ arbiter reads no message while there are workers: what one that was killed has s
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TypeAlias
 
@@ -50,6 +50,14 @@ class Channel:
         bell, self.bell = self.bell, -1
         return self.receiver.detach(), self.sender.detach(), bell
 
+    def descriptors(self) -> list[int]:
+        return [self.receiver.fileno(), self.sender.fileno(), self.bell]
+
+    def take_back(self, descriptors: Iterator[int]) -> None:
+        """Gets the same again, after `hand_over` or `close`."""
+        self.receiver, self.sender = (socket.socket(fileno=next(descriptors)) for _ in range(2))
+        self.bell = next(descriptors)
+
     def close(self) -> None:
         self.receiver.close()
         self.sender.close()
@@ -86,6 +94,14 @@ class Mailboxes:
             if number != own:
                 receiver.close()
         return self._pairs[own][0].detach(), own, [sender.detach() for _, sender in self._pairs]
+
+    def descriptors(self) -> list[int]:
+        return [end.fileno() for pair in self._pairs for end in pair]
+
+    def take_back(self, descriptors: Iterator[int]) -> None:
+        """Gets the same again, after `hand_over` or `close`."""
+        ends = [socket.socket(fileno=next(descriptors)) for pair in self._pairs for _ in pair]
+        self._pairs = list(zip(ends[::2], ends[1::2], strict=True))
 
     def bury(self, slot: int) -> int:
         """Forgets the sessions of a worker that is gone; returns how many requests were answered 503 for it."""

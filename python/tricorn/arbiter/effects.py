@@ -10,6 +10,7 @@ from tricorn.arbiter.generation import close
 from tricorn.arbiter.parts import Parts
 from tricorn.arbiter.pidfile import Pidfiles
 from tricorn.arbiter.policy.commands import (
+    AdoptMold,
     AskForStack,
     CloseListeners,
     Command,
@@ -19,6 +20,7 @@ from tricorn.arbiter.policy.commands import (
     LogReady,
     Notify,
     Order,
+    Promote,
     Reload,
     ReopenLogs,
     Rollback,
@@ -83,6 +85,8 @@ class Effects:
         match command:
             case Spawn() | StartMold():
                 return self._fork(command)
+            case Promote() | AdoptMold():
+                self._change_role(command)
             case Send(nr, number):
                 self._processes.send(nr, number)
             case AskForStack(nr):
@@ -142,6 +146,17 @@ class Effects:
             case child:
                 return child
         return None
+
+    def _change_role(self, command: Promote | AdoptMold) -> None:
+        """A worker becomes a mold: it is told to, or has done so, which is its end as a worker."""
+        generation = self._generations.current
+        if isinstance(command, Promote):
+            self._processes.promote(command.nr, generation)
+            return
+        worker = self._processes.adopt_mold(command.nr)
+        if worker is not None:
+            self._parts.statistics.count_exit("refork")
+            hooks.may(generation.config, generation.log, "child_exit", self._server, worker)
 
     def _order(self, order: Order) -> None:
         for handle in self._processes.find(order.nrs):

@@ -17,14 +17,14 @@ from tricorn.config.addresses import Address, parse
 from tricorn.config.config import Config
 from tricorn.config.doors import Door
 from tricorn.config.load import Loaded
-from tricorn.errors import AppImportError, BootError, shown
+from tricorn.errors import AppImportError, BootError, ConfigError, shown
 from tricorn.gateway import interfaces
 from tricorn.log import Logger
 from tricorn.record import replace
 from tricorn.tls import certificates, from_settings
 from tricorn.tls.certificates import Certificates
 from tricorn.tls.tickets import Tickets
-from tricorn.unpatched import time
+from tricorn.unpatched import os, time
 from tricorn.workers import boot_failure, native, privileges, registry, title
 from tricorn.workers.application import Application
 from tricorn.workers.base import Worker
@@ -157,7 +157,22 @@ def check(config: Config) -> None:
         from tricorn.workers import reloader
 
         reloader.check(config.reload_engine)
+    if config.refork:
+        _check_refork(config)
     native.check(config)
+
+
+def _check_refork(config: Config) -> None:
+    alias = registry.choose(config.worker_class, config.threads)
+    if not config.molds:
+        raise ConfigError("refork needs a mold: set preload_app = mold, and do not use it with reload.")
+    if alias not in (*registry.REFORKED, AUTO):
+        raise ConfigError(f"refork works with the worker classes {' and '.join(registry.REFORKED)}, not with {alias}.")
+    if (config.uid, config.gid) != (os.geteuid(), os.getegid()):
+        raise ConfigError(
+            "refork needs workers that run as the user and the group of the server: a worker that has given up root "
+            "cannot fork workers that begin as root. Start the server as that user."
+        )
 
 
 def adapted(loaded: Loaded) -> Loaded:

@@ -135,6 +135,29 @@ class Hiring:
             )
         )
 
+    def descriptors(self, generation: Generation) -> list[int]:
+        """What a worker gives to its core, or closes, and a mold needs."""
+        channel, mailboxes = self.shared.channel, self.shared.mailboxes
+        return [
+            *(listener.socket.fileno() for listener in generation.all_listeners()),
+            *([] if channel is None else channel.descriptors()),
+            *([] if mailboxes is None else mailboxes.descriptors()),
+            *([] if self.once.file is None else [self.once.file]),
+            *([] if self.app_metrics is None else [self.app_metrics.descriptor]),
+        ]
+
+    def take_back(self, generation: Generation, descriptors: Iterator[int]) -> None:
+        """Gets the same again, in this order. Called in a worker that becomes a mold."""
+        for listener in generation.all_listeners():
+            listener.take_back(next(descriptors))
+        if self.shared.channel is not None:
+            self.shared.channel.take_back(descriptors)
+        if self.shared.mailboxes is not None:
+            self.shared.mailboxes.take_back(descriptors)
+        self.once.file = next(descriptors) if Once.is_shared() else None
+        if self.app_metrics is not None:
+            self.app_metrics.descriptor = next(descriptors)
+
     def _share_channel(self, worker: Worker) -> tuple[int, int, int] | None:
         """Called in the child: returns its descriptors of the channel, or closes them if it has no use for them."""
         channel = self.shared.channel

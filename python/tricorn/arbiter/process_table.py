@@ -17,7 +17,16 @@ from tricorn.arbiter.hiring import Files, Hiring, Position, only_worker
 from tricorn.arbiter.hook_api import Server
 from tricorn.arbiter.listeners.sockets import Listener
 from tricorn.arbiter.molds.handle import MoldHandle
-from tricorn.arbiter.molds.requests import HasForked, Here, NotForked, Request, encode_request, open_requests, pickled
+from tricorn.arbiter.molds.requests import (
+    HasForked,
+    Here,
+    NotForked,
+    Request,
+    encode_request,
+    open_requests,
+    pickled,
+    send_promotion,
+)
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.policy.commands import Spawn, StartMold
 from tricorn.arbiter.policy.events import ChildExited, Event, Spawned, SpawnFailed
@@ -222,9 +231,34 @@ class ProcessTable:
         reader, writer = os.pipe()
         os.set_blocking(reader, False)
         handle = self._handle(position.nr, worker, reader, pages, position.page, replace(files, bell_reader=-1))
-        request = Request(position, attributes, files.reports >= 0, files.bell_reader >= 0)
-        descriptors = [writer, files.reports, files.bell_reader]
-        mold.ask(handle, encode_request(request), descriptors, owned=[writer, files.bell_reader])
+        handle.mold_requests, its_end = open_requests() if generation.config.refork else (None, None)
+        requests = -1 if its_end is None else its_end.detach()
+        request = Request(position, attributes, files.reports >= 0, files.bell_reader >= 0, requests >= 0)
+        descriptors = [writer, files.reports, files.bell_reader, requests]
+        mold.ask(handle, encode_request(request), descriptors, owned=[writer, files.bell_reader, requests])
+
+    def promote(self, nr: int, generation: Generation) -> None:
+        """Tells a worker, which is about to be told to leave, to become the mold then."""
+        handle = self.handles.get(nr)
+        if handle is None or handle.mold_requests is None:
+            return
+        try:
+            send_promotion(handle.mold_requests, self.hiring.descriptors(generation))
+        except OSError as error:
+            reason = error.strerror or error
+            generation.log.warning("Worker (pid:%d) could not be told to become the mold: %s", handle.pid, reason)
+
+    def adopt_mold(self, nr: int) -> Worker | None:
+        """Makes a worker's process that of a mold. Returns the worker, which has ended; None: its process has, too."""
+        handle = self.handles.get(nr)
+        if handle is None or handle.mold_requests is None:
+            return None
+        mold = MoldHandle(nr, handle.pid, handle.messages, handle.mold_requests)
+        mold.decoder, mold.allowance, mold.open = handle.decoder, handle.allowance, handle.open
+        handle.open, handle.mold_requests = False, None  # both are the mold's
+        self.remove(handle)
+        self.molds[nr] = mold
+        return handle.worker
 
     def hear(self) -> list[Spawned | SpawnFailed]:
         """Returns what has become of the forks that molds were asked for."""

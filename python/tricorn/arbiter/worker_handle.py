@@ -9,7 +9,7 @@ from typing import Literal
 from tricorn.arbiter.pages import Pages
 from tricorn.metrics.scoreboard import Reports, RunningRequest, Scoreboard, Snapshot
 from tricorn.record import Record
-from tricorn.unpatched import os, signal
+from tricorn.unpatched import os, signal, socket
 from tricorn.workers import watch
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import Decoder, Libraries, Message, Ready
@@ -90,6 +90,7 @@ class WorkerHandle(ProcessHandle):
         *,
         reports: int = -1,
         profile_bell: int = -1,
+        mold_requests: socket.socket | None = None,
     ) -> None:
         super().__init__(nr, pid, messages)
         self.worker = worker
@@ -104,6 +105,8 @@ class WorkerHandle(ProcessHandle):
 
         A pipe rather than an eventfd: its ends have separate flags, so a worker cannot make the arbiter's writes block.
         """
+        self.mold_requests = mold_requests
+        """The arbiter's end of the requests to it once it is a mold; None if it will be none."""
         self.profiled = 0
         """The number of the last order."""
         self.kind = ""
@@ -180,6 +183,8 @@ class WorkerHandle(ProcessHandle):
     def forget(self) -> None:
         """It is gone, or this process is another worker."""
         self.close()
+        if self.mold_requests is not None:
+            self.mold_requests.close()
         files = (self.reports, self.profile_bell)
         self.reports = self.profile_bell = -1
         for file in files:

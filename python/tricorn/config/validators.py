@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from shlex import split
 from typing import Generic, Literal, Protocol, TypeVar
 
@@ -279,6 +280,21 @@ class TextList(Record):
         if not isinstance(raw, Sequence):
             raise Malformed("expected a list of texts")
         return tuple(Text().parse(part) for part in raw)
+
+
+class RisingNumbers(Record):
+    """Positive whole numbers, each larger than the one before."""
+
+    metavar: str = "INT"
+
+    def parse(self, raw: object) -> tuple[int, ...]:
+        if isinstance(raw, str):
+            raw = raw.replace(",", " ").split()
+        parts = raw if isinstance(raw, Sequence) else [raw]
+        numbers = tuple(Integer(min=1).parse(part) for part in parts)
+        if any(later <= earlier for earlier, later in pairwise(numbers)):
+            raise Refused("expected numbers that rise")
+        return numbers
 
 
 class Choices(Record):

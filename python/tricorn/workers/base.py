@@ -2,7 +2,8 @@
 
     boot: hooks, user, application, core    --any exception--> BootFailed, exit 3 or 4
     serve: until the core is drained or stopped
-    leave: close the core, hooks, flush, exit 0; without the interpreter's own end if threads are left
+    leave: close the core, hooks, flush, exit 0; without the interpreter's own end if threads are left.
+           Or the process becomes a mold (`arbiter.molds`)
 
 The arbiter makes the object before the fork and shows it to the hook `pre_fork`; the copy in the child becomes the
 worker. The parent's side is `arbiter.worker_handle`.
@@ -188,12 +189,20 @@ class Worker(Contract, Preparation, ABC):
 
     def live(self) -> int:
         """The whole life of the process; returns its exit status."""
+        return self.end(self.work())
+
+    def work(self) -> int:
+        """Boots, and serves until it is told to leave; returns the exit status."""
         forked.guard(self._forked, HANDLED)
         watch.enable(self.fds.messages, self.fds.reports)
         self.log.info("Booting worker with pid: %s", self.pid)
         status = self._boot_and_serve()
         ignore_signals()
         self._finish()
+        return status
+
+    def end(self, status: int) -> int:
+        """Ends the process if the interpreter cannot do it."""
         abandons = self.has_threads_left()
         if abandons or ending.threads():
             limits = ending.Limits(self.log, self.spec.config.graceful_timeout)
@@ -392,20 +401,30 @@ class Worker(Contract, Preparation, ABC):
         The core has seen to its own descriptors.
         """
         Handlers.take_off()
-        watch.disable()
-        fds = self.fds
-        descriptors = [fds.messages, fds.life, fds.reports, fds.profile_bell, self.call_file]
+        descriptors = [self.fds.messages, self.fds.life]
         if self._core is None:
-            descriptors += [*fds.listeners, *fds.admin_listeners, *(fds.channel or ())]
-        for descriptor in descriptors:
-            with suppress(OSError):  # a child of this one comes here, too
-                os.close(descriptor)
-        self.fds, self.call_file = WorkerFds((), (), -1, -1), -1
-        self.is_serving = False
+            descriptors += [*self.fds.listeners, *self.fds.admin_listeners, *(self.fds.channel or ())]
+        self._release(descriptors)
         self.in_child()
 
     def in_child(self) -> None:  # most have nothing to do
         """Releases what the class holds. Called in a process that the application forked, where the fork happened."""
+
+    def let_go(self) -> None:
+        """Releases all that is a worker's, when it has served, but its end of the pipe: the process becomes a mold."""
+        forked.release()
+        if self._core is not None:
+            self._core.let_go_of_forks()
+        self._core = self._ready = self._handlers = None
+        self._release()
+
+    def _release(self, descriptors: Sequence[int] = ()) -> None:
+        watch.disable()
+        for descriptor in (*descriptors, self.fds.reports, self.fds.profile_bell, self.call_file):
+            with suppress(OSError):  # there is none, or a child of this one comes here, too
+                os.close(descriptor)
+        self.fds, self.call_file = WorkerFds((), (), -1, -1), -1
+        self.is_serving = False
 
     def crash(self) -> None:
         """Logs the exception that is being handled; the worker will exit with a status that is not 0."""

@@ -210,14 +210,19 @@ def _is_running(thread: Thread) -> bool:
 def native_threads() -> Mapping[str, str]:
     """Names the libraries whose threads forks would lack, with their cures."""
     found: dict[str, str] = {}
-    with suppress(OSError):
-        for number in os.listdir("/proc/self/task"):
-            with suppress(OSError), open(f"/proc/self/task/{number}/comm") as file:
-                name = file.read().strip()
-                found.update(library for prefix, library in NATIVE.items() if name.startswith(prefix))
+    for name in thread_names():
+        found.update(library for prefix, library in NATIVE.items() if name.startswith(prefix))
     if DATADOG in sys.modules:
         found.pop("tokio", None)
     return found
+
+
+def thread_names() -> Iterator[str]:
+    """Names of all threads, of which the system keeps 15 bytes. Empty where there is no /proc."""
+    with suppress(OSError):
+        for number in os.listdir("/proc/self/task"):
+            with suppress(OSError), open(f"/proc/self/task/{number}/comm") as file:
+                yield file.read().strip()
 
 
 def has_cuda_context() -> bool:

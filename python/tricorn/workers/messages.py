@@ -3,6 +3,8 @@
     ready [stand-in]
     boot-failed <exit code> <reason>
     retire <reason>
+    mold                                               it has drained, and can be forked
+    no-mold <reason>                                   it cannot, and exits
     parted                                             with `reload`: the native monitor of a worker that leaves
     changed <path>
     notice <level> <subject> <text>                    for the log: what all workers would say alike, and one should
@@ -72,6 +74,16 @@ class Parted(Record):
     """This worker leaves and has closed its idle connections: what their clients ask next, its successor answers."""
 
 
+class IsMold(Record):
+    """This worker has drained, and is the mold from now on (`refork`)."""
+
+
+class NoMold(Record):
+    """This worker has drained and cannot be the mold: something would not survive a fork. It exits."""
+
+    reason: str
+
+
 class Changed(Record):
     """The reloader saw that a file of the application is not the one that was loaded."""
 
@@ -119,7 +131,9 @@ class StackLines(Record):
     lines: tuple[str, ...]
 
 
-Message = Ready | BootFailed | Retire | Parted | Changed | Notice | Libraries | Stall | Stuck | StackLines
+Message = (
+    Ready | BootFailed | Retire | IsMold | NoMold | Parted | Changed | Notice | Libraries | Stall | Stuck | StackLines
+)
 
 
 def encode(message: Message) -> bytes:
@@ -129,10 +143,11 @@ def encode(message: Message) -> bytes:
             return (b"stand-in %s\n" if stand_in else b"ready %s\n") % _line(kind.encode())
         case BootFailed(code, reason):
             return b"boot-failed %d %s\n" % (code, _line(reason.encode("utf-8", "replace")))
-        case Retire(reason):
-            return b"retire %s\n" % _line(reason.encode("utf-8", "replace"))
-        case Parted():
-            return b"parted\n"
+        case Retire(reason) | NoMold(reason):
+            word = b"retire" if isinstance(message, Retire) else b"no-mold"
+            return b"%s %s\n" % (word, _line(reason.encode("utf-8", "replace")))
+        case IsMold() | Parted():
+            return b"mold\n" if isinstance(message, IsMold) else b"parted\n"
         case Changed(path):
             return b"changed %s\n" % _line(os.fsencode(path), keep_spaces=True)
         case Notice(level, text, subject):
@@ -210,6 +225,7 @@ class Decoder:
         return [StackLines(lines)] if lines else []
 
 
+_BARE: dict[bytes, Message] = {b"mold": IsMold(), b"parted": Parted()}
 _HEADER = b"Stack (most recent call first):"
 _NONE = b"-"
 _LEVELS: dict[bytes, Level] = {b"info": "info", b"warning": "warning", b"error": "error"}
@@ -227,8 +243,10 @@ def _stack_entry(line: bytes) -> str | None:
 
 def _decode(line: bytes) -> Message | None:
     """None for what no worker says: the application may have written to a descriptor that is not its own."""
-    if line == b"parted":
-        return Parted()
+    if (bare := _BARE.get(line)) is not None:
+        return bare
+    if line.startswith(b"no-mold "):
+        return NoMold(_text(line.removeprefix(b"no-mold ")))
     if line.startswith(b"changed "):
         return Changed(os.fsdecode(line.removeprefix(b"changed ")))
     if line.startswith(b"retire "):

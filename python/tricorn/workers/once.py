@@ -20,7 +20,12 @@ MOST = 1 << 16
 class Once:
     def __init__(self) -> None:
         """Made in the arbiter; forks have it as well."""
-        self.file: int | None = os.memfd_create("tricorn-once") if hasattr(os, "memfd_create") else None
+        self.file: int | None = os.memfd_create("tricorn-once") if self.is_shared() else None
+
+    @staticmethod
+    def is_shared() -> bool:
+        """Whether the system has what it takes."""
+        return hasattr(os, "memfd_create")
 
     def claim(self, text: str) -> bool:
         """Whether this process is to say it."""

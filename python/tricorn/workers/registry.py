@@ -28,6 +28,9 @@ AUTO = processes.AUTO
 GUNICORNS = "egg:gunicorn#"
 """Prefix of gunicorn's own entry points."""
 
+REFORKED = ("sync", "gthread")
+"""Classes whose workers have no loop and no hub when they have drained: a fork leaves nothing out (`refork`)."""
+
 OLDEST = {"gevent": (24, 10, 1), "eventlet": (0, 36), "tornado": (6, 2), "aiohttp": (3, 9), "uvloop": (0, 19)}
 """The versions that the extras ask for."""
 

@@ -16,6 +16,7 @@ ARGUMENTS = {
     "on_reload": "server",
     "when_ready": "server",
     "mold_ready": "server, mold",
+    "before_refork": "server, worker",
     "pre_fork": "server, worker",
     "post_fork": "server, worker",
     "post_worker_init": "worker",
@@ -91,5 +92,16 @@ def sees_mold_ready(directory: Path) -> None:
         assert (directory / "mold_ready").exists()
 
 
-ENDING = {"on_exit": sees_on_exit, "pre_exec": sees_pre_exec, "mold_ready": sees_mold_ready}
+def sees_before_refork(directory: Path) -> None:
+    config = f"preload_app = 'mold'\nrefork = 1\nhere = {str(directory)!r}\n{marking('before_refork')}"
+    with Site(config) as server:
+        until(lambda: server.get("/hello").status == 200 and (directory / "before_refork").exists(), "it is called")
+
+
+ENDING = {
+    "on_exit": sees_on_exit,
+    "pre_exec": sees_pre_exec,
+    "mold_ready": sees_mold_ready,
+    "before_refork": sees_before_refork,
+}
 """Hooks at the end of a server, of its second life, or of one with a mold: it cannot be shared."""

@@ -16,6 +16,7 @@ from tests.compat.effects.common import FACTS, fact_site, facts, files_below, pr
 from tests.compat.effects.shared import shared
 from tests.harness import CLOSE, Site, command, elapse, module, proc, until
 from tests.harness.deadline import AT_ONCE
+from tests.harness.molds import Molded
 from tests.harness.server import free_port
 from tests.harness.wire import request
 
@@ -212,6 +213,17 @@ def sees_preload_app(directory: Path) -> None:
         loaded_in = facts(server)["loaded_in"]
         assert loaded_in in proc.children(server.pid)
         assert loaded_in != facts(server)["pid"]
+
+
+def sees_refork(directory: Path) -> None:
+    with Molded("refork = 2\nworkers = 2\n", app=FACTS, workers=2) as server:
+        first = server.mold_pid()
+
+        def is_another() -> bool:
+            facts(server)
+            return server.log.matching("is the mold now") != [] and first not in proc.children(server.pid)
+
+        until(is_another, "a worker is the mold")
 
 
 def sees_sendfile(various: Site) -> None:

@@ -34,13 +34,14 @@ pub enum LedgerWord {
 }
 
 /// Why workers have ended: the first that is true.
-pub static EXITS: [&str; 11] = [
+pub static EXITS: [&str; 12] = [
     "boot",
     "killed",
     "crash",
     "max_requests",
     "lifetime",
     "memory",
+    "refork",
     "timeout",
     "reload",
     "scale",

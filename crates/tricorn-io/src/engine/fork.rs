@@ -15,6 +15,9 @@
 //!
 //! The handlers are the C library's (pthread_atfork(3)) and not Python's (`os.register_at_fork`): these run one after another
 //! before the fork, and may wait for other threads while the first of them would hold the baton.
+//!
+//! A worker that has served may become the mold of other workers. Its engine is closed then and guarded no more: what the process
+//! forks from then on may make an engine of its own.
 use super::Engine;
 use super::baton::BatonGuard;
 use super::shared::Shared;
@@ -24,11 +27,14 @@ use crate::waiting::streams::StreamLocks;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use rustix::io;
 use std::cell::RefCell;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The engine of this worker, and what replaces its descriptors in a child. Made in advance: a child may have no descriptor
-/// to spare.
-static GUARDED: OnceLock<Guarded> = OnceLock::new();
+/// to spare. Locked while a process is forked.
+static GUARDED: Mutex<Option<Guarded>> = Mutex::new(None);
+
+/// Whether the handlers are there, which stay for good, in children as well.
+static HANDLED: OnceLock<io::Result<()>> = OnceLock::new();
 
 struct Guarded {
     shared: Arc<Shared>,
@@ -37,27 +43,56 @@ struct Guarded {
 
 /// The monitor sends what streams have left under the first locks, and does everything else under the second. Jobs at disks note under
 /// the last where they send.
-type Locks = (StreamLocks<'static>, BatonGuard<'static>, DiskLocks<'static>);
+type Locks<'s> = Option<(StreamLocks<'s>, BatonGuard<'s>, DiskLocks<'s>)>;
+
+type Owner = MutexGuard<'static, Option<Guarded>>;
+
+self_cell::self_cell!(
+    /// Held while a process is forked: which engine is guarded, and its locks.
+    struct Held {
+        owner: Owner,
+        #[not_covariant]
+        dependent: Locks,
+    }
+);
 
 thread_local! {
-    static HELD: RefCell<Option<Locks>> = const { RefCell::new(None) };
+    static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
 }
 
 impl Engine {
     /// From now on a child that the application forks cannot use this engine. For the one engine of a worker's process.
     pub fn guard_forks(&self) -> io::Result<()> {
-        let guarded = Guarded { shared: self.shared.clone(), dead: sys::fork::dead()? };
-        match GUARDED.set(guarded) {
-            Ok(()) => sys::fork::handle(prepare, parent, child),
-            Err(_) => Err(io::Errno::BUSY),
+        let mut guarded = guarded();
+        if guarded.is_some() {
+            return Err(io::Errno::BUSY);
         }
+        (*HANDLED.get_or_init(|| sys::fork::handle(prepare, parent, child)))?;
+        *guarded = Some(Guarded { shared: self.shared.clone(), dead: sys::fork::dead()? });
+        Ok(())
+    }
+
+    /// After `close`: children are no concern of this engine any more, and none of its descriptors leads anywhere, though something
+    /// may still hold it.
+    pub fn let_go_of_forks(&self) {
+        let Some(Guarded { shared, dead }) = guarded().take() else { return };
+        let replace = |fd: RawFd| sys::fork::replace(fd, dead.as_fd());
+        shared.own_descriptors(replace);
+        shared.baton.take().reactor.own_descriptors(replace);
     }
 }
 
+fn guarded() -> Owner {
+    GUARDED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 extern "C" fn prepare() {
-    let Some(Guarded { shared, .. }) = GUARDED.get() else { return };
-    let (streams, core) = (shared.waiting.streams.hold_still(), shared.baton.take_for_fork());
-    HELD.set(Some((streams, core, shared.responses.disks.hold_still())));
+    let held = Held::new(guarded(), |guarded| {
+        let shared = &guarded.as_ref()?.shared;
+        let (streams, core) = (shared.waiting.streams.hold_still(), shared.baton.take_for_fork());
+        Some((streams, core, shared.responses.disks.hold_still()))
+    });
+    HELD.set(Some(held));
 }
 
 extern "C" fn parent() {
@@ -65,12 +100,15 @@ extern "C" fn parent() {
 }
 
 extern "C" fn child() {
-    sys::fork::become_child();
-    let (Some(Guarded { shared, dead }), Some((_streams, core, disks))) = (GUARDED.get(), HELD.take()) else { return };
-    let replace = |fd: RawFd| sys::fork::replace(fd, dead.as_fd());
-    shared.own_descriptors(replace);
-    core.reactor.own_descriptors(replace);
-    disks.descriptors().for_each(replace);
+    let Some(mut held) = HELD.take() else { return };
+    held.with_dependent_mut(|guarded, locks| {
+        let (Some(Guarded { shared, dead }), Some((_, core, disks))) = (&**guarded, locks) else { return };
+        sys::fork::become_child();
+        let replace = |fd: RawFd| sys::fork::replace(fd, dead.as_fd());
+        shared.own_descriptors(replace);
+        core.reactor.own_descriptors(replace);
+        disks.descriptors().for_each(replace);
+    });
     // The locks are let go of here, by the thread that took them.
 }
 

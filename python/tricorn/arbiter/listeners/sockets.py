@@ -59,6 +59,11 @@ class Listener:
         self._address = self.socket.getsockname()
         return self.socket.detach()
 
+    def take_back(self, descriptor: int) -> None:
+        """Gets the socket again, after `hand_over`."""
+        self.socket = socket.socket(fileno=descriptor)
+        self._address = None
+
     def getsockname(self) -> Any:
         """Returns the bound address, also in a worker, where hooks may ask for it."""
         return self._address if self._address is not None else self.socket.getsockname()

@@ -2,6 +2,8 @@
 
 boot    load, look what a fork would break, freeze    --any exception--> BootFailed, exit 3 or 4
 serve   a request --> a worker, in a process of its own; end of the requests --> exit 0
+
+A worker that has served may become a mold itself (`refork`, `succession`): its process is back here then, and serves.
 """
 
 from __future__ import annotations
@@ -26,13 +28,14 @@ from tricorn.arbiter.molds.requests import (
     Request,
     decode_request,
     encode_reply,
+    receive_promotion,
 )
 from tricorn.descriptors import receive
-from tricorn.errors import AppImportError, ExitCode
+from tricorn.errors import AppImportError, ExitCode, shown
 from tricorn.unpatched import os, signal, socket
-from tricorn.workers import boot_failure, core_options, fork_audit, inherited, watch
+from tricorn.workers import boot_failure, core_options, fork_audit, inherited, succession, watch
 from tricorn.workers.base import Worker
-from tricorn.workers.messages import BootFailed, Level, Message, Notice, Ready, encode
+from tricorn.workers.messages import BootFailed, IsMold, Level, Message, NoMold, Notice, Ready, encode
 
 QUIET = tuple(Signals[f"SIG{name}"] for name in ("HUP", "QUIT", "INT", "USR2", "WINCH", "TTIN", "TTOU"))
 """Signals that do nothing to it: a terminal sends INT to all processes, and what follows is the arbiter's decision."""
@@ -51,6 +54,8 @@ class Mold:
         self._hiring = hiring
         self._messages = messages
         self._requests = requests
+        self._promotion: socket.socket | None = None
+        """A worker's: where it is told to become a mold, and then gets its requests."""
         self.pid = os.getpid()
         self.cfg, self.log, self.app = generation.config, generation.log, generation.app
 
@@ -66,7 +71,40 @@ class Mold:
                 raise
             return self._failed(error)
         self._tell(Ready(kind=self._generation.worker_class.alias))
-        return self._serve().live()
+        while True:
+            status = self._live_as_worker()
+            if status is not None:
+                return status
+
+    def _live_as_worker(self) -> int | None:
+        """Serves as a mold, and then in each fork of it as a worker. Returns None in one that has become a mold."""
+        worker = self._serve()
+        status = worker.work()
+        if status == ExitCode.OK and self._succeed(worker):
+            return None
+        return worker.end(status)
+
+    def _succeed(self, worker: Worker) -> bool:
+        """Becomes a mold, if the worker was told to."""
+        descriptors = None if self._promotion is None else receive_promotion(self._promotion)
+        if self._promotion is None or descriptors is None:
+            return False
+        generation = self._generation
+        try:
+            succession.prepare(worker, self._hiring.server, {*descriptors, self._promotion.fileno()})
+        except BaseException as error:  # a hook of the user's, or a library's
+            generation.log.debug("The worker becomes no mold.", exc_info=shown(error))
+            self._tell(NoMold(boot_failure.reason(error)))
+            return False
+        self._requests, self._promotion = self._promotion, None
+        self._hiring.take_back(generation, iter(descriptors))
+        self.pid = os.getpid()
+        self._handle_signals()
+        watch.enable(self._messages)
+        generation.set_title("mold")
+        generation.prepare_forks()
+        self._tell(IsMold())
+        return True
 
     def _handle_signals(self) -> None:
         for number in QUIET:
@@ -158,6 +196,8 @@ class Mold:
             request.apply(worker)
             reports = others.pop(0) if request.has_reports else -1
             bell = others.pop(0) if request.has_bell else -1
+            self._promotion = socket.socket(fileno=others.pop(0)) if request.has_requests else None
+            self._messages = messages
             self._hiring.join(worker, self._generation, messages, Files(reports, bell, -1))
         return worker
 

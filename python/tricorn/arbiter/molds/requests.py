@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tricorn.arbiter.hiring import Position
+from tricorn.descriptors import receive
 from tricorn.record import Record
-from tricorn.unpatched import socket
+from tricorn.unpatched import os, socket
 
 SIZE = 1 << 20
 """Bytes of a request, at most: what the hook `pre_fork` has put on the worker is in it."""
 
-DESCRIPTORS = 3
+DESCRIPTORS = 4
+
+MOST_AT_ONCE = 200
+"""Descriptors that are sent in one message; the kernel's limit is 253 (SCM_MAX_FD)."""
 
 MOST_REPLY = 512
 
@@ -26,11 +30,13 @@ class Request(Record):
     """The file of the worker's reports comes with it."""
     has_bell: bool
     """The reading end of its bell comes with it."""
+    has_requests: bool
+    """The socket at which it gets requests once it is a mold (`refork`) comes with it."""
 
     @property
     def descriptors(self) -> int:
         """How many come with it; the first is the worker's pipe."""
-        return 1 + self.has_reports + self.has_bell
+        return 1 + self.has_reports + self.has_bell + self.has_requests
 
     def apply(self, worker: object) -> None:
         """Sets the attributes. Raises whatever they raise."""
@@ -98,6 +104,35 @@ def decode_request(data: bytes) -> Request:
 
     values = pickle.loads(data)
     return Request(**{**values, "position": Position(*values["position"])})
+
+
+def send_promotion(requests: socket.socket, descriptors: Sequence[int]) -> None:
+    """Tells a worker to become a mold when it has drained, and sends what it needs for that. Raises OSError."""
+    parts = [descriptors[start : start + MOST_AT_ONCE] for start in range(0, len(descriptors), MOST_AT_ONCE)]
+    for number, part in enumerate(parts, start=1):
+        socket.send_fds(requests, [b"promoted %d %d" % (number, len(parts))], part)
+
+
+def receive_promotion(requests: socket.socket) -> list[int] | None:
+    """The descriptors, which the caller then owns; None: it was not told to become a mold, or not all has come."""
+    descriptors: list[int] = []
+    is_whole = False
+    while not is_whole:
+        try:
+            data, received = receive(requests, MOST_REPLY, MOST_AT_ONCE, socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT)
+        except OSError:
+            break
+        descriptors += received
+        match data.split():
+            case [b"promoted", number, count] if received:
+                is_whole = number == count
+            case _:
+                break
+    if is_whole:
+        return descriptors
+    for each in descriptors:
+        os.close(each)
+    return None
 
 
 def encode_reply(reply: Reply) -> bytes:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tricorn import process_memory
 from tricorn.arbiter.parts import Parts
 from tricorn.arbiter.periodic import Periodic
-from tricorn.arbiter.policy.events import Event, WorkerSeen
+from tricorn.arbiter.policy.events import Event, Weighed, WorkerSeen
 from tricorn.arbiter.policy.state import NEVER, State
 from tricorn.arbiter.policy.worker import Worker
+from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.unpatched import os, time
+from tricorn.workers import registry
 
 SECOND = 1_000_000_000
 
@@ -21,6 +24,9 @@ SILENT = 0.25
 
 MEMORY = 2.0
 """Seconds between looks at the memory of workers."""
+
+REFORK = 1.0
+"""Seconds between looks at how much workers have served."""
 
 PARENT = 1.0
 """Seconds between looks at the server that this one replaces."""
@@ -45,6 +51,8 @@ class WorkerWatch(Periodic):
                     seen = self._see(worker, state)
                     if seen is not None:
                         yield seen
+        if state.refork.weighs:
+            yield self._weigh(state)
 
     def _pause(self, state: State) -> float:
         pauses = [NEVER]
@@ -56,6 +64,8 @@ class WorkerWatch(Periodic):
             pauses.append(SILENT)
         if state.policy.max_worker_memory > 0:
             pauses.append(MEMORY)
+        if state.policy.refork:
+            pauses.append(REFORK)
         if state.policy.timeout > 0:
             pauses.append(min(max(state.policy.timeout / 2, 1.0), 10.0))
         return min(pauses)
@@ -71,7 +81,21 @@ class WorkerWatch(Periodic):
         figures = snapshot.figures
         in_flight, queued = figures["in_flight"], figures["queued"]
         silence = (time.monotonic_ns() - snapshot.heartbeat) / SECOND if in_flight else 0.0
-        return WorkerSeen(worker.nr, memory, in_flight, queued, silence, snapshot.heartbeat)
+        is_refork = bool(state.policy.refork) and handle.kind in registry.REFORKED
+        served = Scoreboard(handle.pages.page(handle.page)).begun if is_refork else 0
+        return WorkerSeen(worker.nr, memory, in_flight, queued, silence, snapshot.heartbeat, served)
+
+    def _weigh(self, state: State) -> Weighed:
+        """Measures the memory of the workers of the generation that serve, and of its mold."""
+        workers = [worker for worker in state.of(state.generation) if worker.served_since is not None]
+        mold = state.mold_of(state.generation)
+        pids = [each.pid for each in (*workers, mold) if each is not None and each.pid is not None]
+        try:
+            found = [process_memory.read(pid) for pid in pids]
+        except OSError:  # the kernel does not tell
+            found = []
+        is_known = bool(workers and found)
+        return Weighed(state.generation, sum(each.pss for each in found if each) // len(workers) if is_known else None)
 
 
 def rss(pid: int) -> int | None:

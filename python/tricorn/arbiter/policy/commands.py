@@ -35,6 +35,18 @@ class StartMold(Record):
     generation: int
 
 
+class Promote(Record):
+    """Tells a worker that is about to leave to become the mold of its generation. It says what has become of that."""
+
+    nr: int
+
+
+class AdoptMold(Record):
+    """Makes a worker's process that of a mold: it has ended as a worker."""
+
+    nr: int
+
+
 class Send(Record):
     """Sends a signal to a worker."""
 
@@ -156,6 +168,8 @@ class Exit(Record):
 Command = (
     Spawn
     | StartMold
+    | Promote
+    | AdoptMold
     | Send
     | AskForStack
     | Order

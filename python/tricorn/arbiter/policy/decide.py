@@ -12,6 +12,7 @@ from tricorn.arbiter.policy import (
     log_once,
     molding,
     program_requests,
+    reforking,
     reloading,
     retiring,
     signals,
@@ -35,6 +36,7 @@ from tricorn.arbiter.policy.events import (
     Tick,
     Told,
     Upgraded,
+    Weighed,
     WorkerSeen,
 )
 from tricorn.arbiter.policy.state import Decision, State, Stopping
@@ -43,8 +45,10 @@ from tricorn.record import replace
 from tricorn.workers.messages import (
     BootFailed,
     Changed,
+    IsMold,
     Libraries,
     Message,
+    NoMold,
     Notice,
     Parted,
     Ready,
@@ -80,6 +84,8 @@ def decide(state: State, event: Event, now: float) -> Decision:  # noqa: C901  #
             decision = control_requests.requested(state, ticket, request, now)
         case Quiet(seconds):
             decision = leaving.quiet(state, seconds, now)
+        case Weighed():
+            decision = reforking.weighed(state, event)
         case _ if event.nr in state.molds:
             decision = molding.decide(state, state.molds[event.nr], event, now)
         case _ if event.nr in state.workers:
@@ -104,7 +110,8 @@ def _of_worker(state: State, worker: Worker, event: Event, now: float) -> Decisi
         case Told(_, message):
             return _told(state, worker, message, now)
         case WorkerSeen():
-            return retiring.seen(state, worker, event, now)
+            state, commands = retiring.seen(state, worker, event, now)
+            return reforking.seen(state, event), commands
         case ChildExited(_, status, serving):
             return exits.exited(state, worker, status, serving, now)
     return state, []
@@ -122,6 +129,10 @@ def _told(state: State, worker: Worker, message: Message, now: float) -> Decisio
             return retiring.retires(state, worker, reason)
         case Stuck():
             return retiring.stuck(state, worker, message)
+        case IsMold():
+            return reforking.became(state, worker, now)
+        case NoMold(reason):
+            return reforking.failed(state, worker, reason)
         case Parted():
             return state.with_worker(replace(worker, parted=True)), []
         case Changed(path):

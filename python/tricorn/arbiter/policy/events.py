@@ -70,6 +70,16 @@ class WorkerSeen(Record):
     """Seconds for which a request was in flight and nothing at all of the process ran, its monitor included."""
     heartbeat: int = 0
     """The time when it last said that it runs, by the worker's own clock."""
+    served: int = 0
+    """Requests that it has begun, if its class can become a mold (`refork`)."""
+
+
+class Weighed(Record):
+    """The memory of all processes of a generation was measured."""
+
+    generation: int
+    size: int | None
+    """Bytes (PSS) a worker, its part of the mold included; None: they cannot be read."""
 
 
 class Prepared(Record):
@@ -153,6 +163,7 @@ Event = (
     | SpawnFailed
     | Told
     | WorkerSeen
+    | Weighed
     | Prepared
     | Reloaded
     | ReloadFailed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from signal import Signals
 
-from tricorn.arbiter.policy import leaving, reloading
+from tricorn.arbiter.policy import leaving, reforking, reloading
 from tricorn.arbiter.policy.commands import Command, Level, Log
 from tricorn.arbiter.policy.state import Backoff, Decision, Failure, State, Stopping
 from tricorn.arbiter.policy.worker import Booting, Cause, Leaving, Phase, Retiring, Serving, Worker
@@ -28,6 +28,8 @@ def exited(state: State, worker: Worker, status: int, serving: tuple[str, ...], 
     reason = worker.phase.failure if isinstance(worker.phase, Booting | Leaving) else None
     if reason is not None and worker.generation not in dict(state.wanted()):
         logs[0] = replace(said, level="debug")  # the reload has failed by another one
+    state, told = reforking.failed(state, worker, "It ended before it could become the mold.")
+    logs += told
     told_to = isinstance(worker.phase, Leaving) and reason is None
     if status == ExitCode.OK and _said_so(worker.phase):
         return state, logs  # it counts no more, and its successor is on the way or starts now

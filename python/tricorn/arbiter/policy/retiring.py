@@ -11,7 +11,7 @@ from signal import Signals
 
 from tricorn import workers
 from tricorn.arbiter.policy import leaving
-from tricorn.arbiter.policy.commands import Command, Level, Log
+from tricorn.arbiter.policy.commands import Command, Level, Log, Promote
 from tricorn.arbiter.policy.events import WorkerSeen
 from tricorn.arbiter.policy.state import Decision, State
 from tricorn.arbiter.policy.worker import Booting, Cause, Leaving, Phase, Retiring, Serving, Silent, Worker
@@ -65,6 +65,8 @@ def stop_replaced(state: State, now: float) -> Decision:
     for worker, phase in sorted(waiting, key=lambda each: -each[1].stuck)[: max(0, spare)]:
         level: Level = "debug" if phase.stuck else "info"  # a stuck one has been told of
         commands.append(Log(level, f"Replacing worker (pid:{worker.pid}): {phase.reason}."))
+        if worker.becomes_mold:
+            commands.append(Promote(worker.nr))
         state, told = leaving.leave(state, worker, Signals.SIGTERM, now)
         commands += told
     return state, commands

@@ -27,6 +27,8 @@ class Policy(Record):
     reload: bool
     molds: bool
     """Workers are forked by a mold, which has loaded the application (`preload_app = mold`)."""
+    refork: tuple[int, ...]
+    """Requests after which a worker becomes the mold, for the first time, the second and so on."""
     daemon: bool
     reuse_port: bool
     workers: int

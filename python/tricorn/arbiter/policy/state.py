@@ -41,6 +41,21 @@ class Trial(Record):
     scaled: int | None = None
 
 
+class Refork(Record):
+    """Progress of a generation with `refork`."""
+
+    generation: int
+    weighs: bool = False
+    """The memory of its processes is to be measured."""
+    before: int | None = None
+    """Bytes a worker before the last one, 0 if they are not known; None: not measured, or compared already."""
+    level: int = 0
+    """The mold's level then."""
+    failures: int = 0
+    is_off: bool = False
+    """No more is tried."""
+
+
 class Stopping(Record):
     code: int
     failure: str | None
@@ -69,6 +84,7 @@ class State(Record):
     """The workers that failed before any was ready."""
     backoff: Backoff = Backoff()
     trial: Trial | None = None
+    refork: Refork = Refork(0)
     loading: bool = False
     """A Reload was commanded and has not come back."""
     reload_pending: bool = False
@@ -106,6 +122,9 @@ class State(Record):
         """The mold of a generation that boots, or forks its workers."""
         found = (each for each in self.molds.values() if each.generation == generation)
         return next((each for each in found if not isinstance(each.phase, Leaving)), None)
+
+    def refork_of_generation(self) -> Refork:
+        return self.refork if self.refork.generation == self.generation else Refork(self.generation)
 
     def policy_of(self, generation: int) -> Policy:
         return self.trial.policy if self.trial is not None and generation == self.trial.previous else self.policy
@@ -214,7 +233,9 @@ class State(Record):
 
     def is_watched(self) -> bool:
         """Whether the loop should look at pages and memory from time to time, and tell."""
-        return self.policy.max_worker_memory > 0 or self.policy.timeout > 0 or self.has_stuck() or self.has_silent()
+        policy = self.policy
+        is_limited = policy.max_worker_memory > 0 or policy.timeout > 0 or bool(policy.refork)
+        return is_limited or self.has_stuck() or self.has_silent()
 
     def has_silent(self) -> bool:
         return any(worker.silent is not None for worker in self.workers.values())

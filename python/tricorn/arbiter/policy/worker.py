@@ -67,7 +67,18 @@ class Leaving(Record):
 Phase = Booting | Serving | Retiring | Leaving
 
 Cause = Literal[
-    "boot", "killed", "crash", "max_requests", "lifetime", "memory", "timeout", "reload", "scale", "shutdown", "asked"
+    "boot",
+    "killed",
+    "crash",
+    "max_requests",
+    "lifetime",
+    "memory",
+    "refork",
+    "timeout",
+    "reload",
+    "scale",
+    "shutdown",
+    "asked",
 ]
 """The cause of an exit, as metrics have it."""
 
@@ -103,6 +114,10 @@ class Worker(Record):
     """The number of the mold that forks it; None: the arbiter does."""
     failed_forks: int = 0
     """Forks of a mold that have failed one after another."""
+    level: int = 0
+    """How many numbers of `refork` this mold has in its past (`reforking`); 0: it has loaded the application itself."""
+    becomes_mold: bool = False
+    """It is to become the mold when it has drained."""
 
     def because(self, cause: Cause) -> Worker:
         return self if self.cause is not None else replace(self, cause=cause)

@@ -90,6 +90,7 @@ _arguments -s -S \
     '(--affinity)--affinity=[Send requests of one session to the worker that has it\: auto, off, or where the session is named.]:value: ' \
     '(--preload --mold)--preload[Load the application once, before forking, so that workers share its memory.]' \
     '(--preload --mold)--mold[Load the application once, before forking, so that workers share its memory.]' \
+    '(--refork)--refork=[Fork workers from one that has served so many requests, whose memory is warm.]:value: ' \
     '(--no-sendfile)--no-sendfile[Copy files into responses instead of using sendfile(2).]' \
     '(--reuse-port)--reuse-port[Give each worker its own listening socket (SO_REUSEPORT).]' \
     '(--chdir)--chdir=[Change to this directory, and import modules from it.]:directory:_files -/' \

@@ -49,6 +49,14 @@ class Hooks(Section):
         own=True,
     )
 
+    before_refork = _hook(
+        "server, worker",
+        "In a worker that has drained and is about to become the mold (`refork`), before it is looked through.",
+        "The place to close what forks must not share. Idle connections of well-known libraries are closed afterwards "
+        "([which ones](../guides/share-memory.md#refork)). An exception keeps it from becoming the mold.",
+        own=True,
+    )
+
     pre_fork = _hook(
         "server, worker",
         "In the arbiter, before each fork of a worker.",

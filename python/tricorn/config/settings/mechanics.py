@@ -10,6 +10,7 @@ from tricorn.config.validators import (
     EnvAssignments,
     OptionalText,
     Preloading,
+    RisingNumbers,
     Text,
     TextList,
     Umask,
@@ -27,6 +28,17 @@ class Mechanics(Section):
         help="Load the application once, before forking, so that workers share its memory.",
         doc="`--preload` is `true`: the arbiter loads it, and HUP cannot reload its code. `--mold` is `mold`: a "
         "process of its own loads it and forks the workers, and HUP reloads it ([how](../guides/share-memory.md)).",
+    )
+
+    refork = Setting(
+        kind=RisingNumbers(metavar="REQUESTS"),
+        default=(),
+        default_shown="off",
+        own=True,
+        help="Fork workers from one that has served so many requests, whose memory is warm.",
+        doc="With `preload_app = mold` and the classes `sync` and `gthread`. `refork = 1000, 5000`: the first worker "
+        "that has served 1000 requests drains and becomes the mold; the others are replaced by forks of it, one after "
+        "another; and once more after 5000 ([how](../guides/share-memory.md#refork)).",
     )
 
     sendfile = Setting(

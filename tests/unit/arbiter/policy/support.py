@@ -25,6 +25,7 @@ QUIET = Policy(
     max_worker_lifetime_jitter=0,
     reload=False,
     molds=False,
+    refork=(),
     daemon=False,
     reuse_port=False,
     workers=0,
