@@ -31,6 +31,7 @@ from tricorn.config.kinds import (
     MediaTypes,
     OffloadTargets,
     ProxyHeaders,
+    WarmupTargets,
 )
 from tricorn.config.lookups import (
     ClassName,
@@ -184,6 +185,7 @@ FORMS = {
     Codings: "`on`, `off`, or some of `zstd`, `br` and `gzip`, comma-separated; in a file also a list",
     MediaTypes: "media types such as `text/html`, `text/*` or `*+json`, comma-separated; in a file also a list",
     ProxyHeaders: "names, comma-separated; in a file also a list",
+    WarmupTargets: "paths and URLs, comma-separated; in a file also a list",
     CacheControl: "directives, comma-separated; empty: none",
     IndexFile: "name of a file; empty: none",
 }

@@ -299,7 +299,7 @@ def _refuse_processes(given: Layer, origin: str) -> None:
 
 HANDLED_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-NEEDS_PROCESSES = ("workers", "reload", "daemon", "preload_app", "reuse_port", "admin_bind")
+NEEDS_PROCESSES = ("workers", "reload", "daemon", "preload_app", "warmup", "reuse_port", "admin_bind")
 """Settings of processes, and of what an arbiter does."""
 
 GOING_AWAY = 1001

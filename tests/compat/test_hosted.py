@@ -116,6 +116,15 @@ def test_it_serves_and_the_log_says_what_it_does_without(own: Site) -> None:
     assert "without the native core" in warning.string
 
 
+@pytest.mark.parametrize("more", ["", "preload_app = 'mold'\n"])
+def test_paths_to_warm_up_are_a_warning(more: str) -> None:
+    files = {"own.py": OWN, "serving.py": SERVING, "shop.py": APPLICATION}
+    config = f"worker_class = 'own.Own'\nwarmup = ['/']\n{more}"
+    with Site(config, app="shop:application", files=files) as server:
+        server.log.wait(r"warmup \(from .*\) has no effect with hosted: ")
+        assert server.get("/").status == 200
+
+
 def test_a_reload_lets_it_finish(own: Site) -> None:
     old = pid_of(own)
     with ThreadPoolExecutor() as pool:

@@ -187,7 +187,7 @@ async def test_an_address_in_use_is_told() -> None:
         await tricorn.serve_async(Application(), port=listener.getsockname()[1], loglevel="critical")
 
 
-@pytest.mark.parametrize("setting", [{"workers": 2}, {"reload": True}, {"preload_app": True}])
+@pytest.mark.parametrize("setting", [{"workers": 2}, {"reload": True}, {"preload_app": True}, {"warmup": ["/"]}])
 @on_a_loop
 async def test_what_needs_processes_is_refused(setting: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=rf"tricorn.serve_async\(\): {next(iter(setting))} needs worker processes"):

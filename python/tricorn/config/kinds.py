@@ -189,3 +189,20 @@ class OffloadTargets(Record):
                     f"{hint(affinity, AFFINITIES, '@{}', otherwise='')}"
                 )
         return targets
+
+
+class WarmupTargets(Record):
+    """Paths with their queries, or URLs, whose host and scheme the application sees."""
+
+    metavar: str = "PATH"
+
+    def parse(self, raw: object) -> tuple[str, ...]:
+        targets = TextList().parse(raw)
+        for target in targets:
+            if not target or not target.isascii() or not re.fullmatch(WARMUP_TARGET, target):
+                raise Refused(f"expected a path such as /login, or https://shop.example/login, got {target!r}")
+        return targets
+
+
+WARMUP_TARGET = r"(?:(https?)://([\w.\[\]:-]+))?(/[^\s#?]*)?(?:\?([^\s#]*))?"
+"""Scheme, host with its port, path and query."""

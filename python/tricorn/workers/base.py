@@ -280,6 +280,7 @@ class Worker(Contract, Preparation, ABC):
         self.booted = True
         self.cfg.post_worker_init(self)
         self._start_application()
+        self._warm_up()
         self._see_to_the_log(core)
         sessions.follow(self, core)
         gateway = self.make_gateway()  # after the hook, which may have put something around the application
@@ -352,6 +353,12 @@ class Worker(Contract, Preparation, ABC):
                 raise
             self._let_stand_in(error, "The application cannot start; browsers see its traceback until it can")
             self.start_application()
+
+    def _warm_up(self) -> None:
+        if self.spec.config.warmup:
+            from tricorn.workers import warming
+
+            warming.warm_worker(self)
 
     def _let_stand_in(self, error: BaseException, text: str) -> None:
         """Serves the failure itself as the application. Called in an exception handler."""

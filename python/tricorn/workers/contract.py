@@ -6,7 +6,8 @@ Each method is called where gunicorn calls it, and `super()` is what is done her
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from tricorn._core import Core
     from tricorn.config.config import Config
     from tricorn.config.resolve import Raw
+    from tricorn.gateway.warmup import Ask
     from tricorn.log import Logger
     from tricorn.workers.spec import WorkerFds, WorkerSpec
 
@@ -78,6 +80,24 @@ class Contract:
     def at_once(cls, config: Config) -> int:
         """Returns the number of requests that a worker runs at once."""
         return 1
+
+    @classmethod
+    @contextmanager
+    def rehearse(cls, application: Callable[..., Any], config: Config, log: Logger) -> Iterator[Ask | None]:
+        """Starts the application up in a mold, yields what asks it as `make_ask` does, and shuts it down."""
+        from tricorn.gateway.warmup import ask_wsgi
+
+        yield ask_wsgi(application, log, multithread=cls.at_once(config) > 1, multiprocess=True, worker=0)
+
+    def make_ask(self) -> Ask | None:
+        """Returns what asks the application, once it has started up, for a target of `warmup`. None: nothing can."""
+        return self.make_wsgi_ask(self.wsgi, self.at_once(self.cfg))
+
+    def make_wsgi_ask(self, application: Callable[..., Any], at_once: int) -> Ask:
+        from tricorn.gateway.warmup import ask_wsgi
+
+        spec = self.spec
+        return ask_wsgi(application, self.log, multithread=at_once > 1, multiprocess=spec.siblings, worker=spec.slot)
 
     def wakeup_fd(self, core: Core) -> int:
         """Returns a non-blocking descriptor that ends the main thread's wait when it is written to."""

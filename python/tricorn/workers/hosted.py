@@ -13,7 +13,8 @@ There is no core in the process. The heartbeat is that of `notify`, and `timeout
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tricorn.config.resolve import Raw
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from tricorn.config.config import Config
+    from tricorn.gateway.warmup import Ask
     from tricorn.log import Logger
 
 
@@ -125,6 +127,14 @@ class Front(Worker):
         if asks:
             self._ask_to_retire()
 
+    @classmethod
+    @contextmanager
+    def rehearse(cls, application: Callable[..., Any], config: Config, log: Logger) -> Iterator[Ask | None]:
+        yield None
+
+    def make_ask(self) -> Ask | None:
+        return None
+
     def after_fork(self, fds: WorkerFds) -> None:
         super().after_fork(fds)
         for listener, descriptor in zip(self.sockets, fds.listeners, strict=True):
@@ -160,6 +170,7 @@ class Front(Worker):
     def run(self) -> None:
         if self._reloader is not None:
             self._reloader.note_modules()
+        self._warm_up()
         Scoreboard(self.spec.page).begin(os.getpid())
         self.fds.start_listening()
         self._say_ready()

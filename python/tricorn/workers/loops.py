@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from tricorn.workers.farewell import Farewell
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
+    from tricorn.gateway.warmup import Ask
     from tricorn.log import Logger
     from tricorn.workers.native import Core, LoopServer
 
@@ -84,6 +86,14 @@ class LoopWorker(Worker):
     def loop(self) -> asyncio.AbstractEventLoop:
         assert self._loop is not None
         return self._loop.loop
+
+    @classmethod
+    @contextmanager
+    def rehearse(cls, application: Callable[..., Any], config: Config, log: Logger) -> Iterator[Ask | None]:
+        yield None
+
+    def make_ask(self) -> Ask | None:
+        return None
 
     def prepare(self) -> None:
         kind = registry.loop_of(self.alias, self.cfg)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from tornado.wsgi import WSGIContainer
 
@@ -12,6 +14,9 @@ from tricorn.gateway.tornado_wsgi import wsgi_of
 from tricorn.workers.loops import LoopWorker
 
 if TYPE_CHECKING:
+    from tricorn.config.config import Config
+    from tricorn.gateway.warmup import Ask
+    from tricorn.log import Logger
     from tricorn.workers.native import CallGateway, WsgiGateway
 
 
@@ -19,6 +24,18 @@ class TornadoWorker(LoopWorker):
     """The core calls tornado's own interfaces, or WSGI; no HTTPServer or container of tornado's is there."""
 
     alias = "tornado"
+
+    @classmethod
+    @contextmanager
+    def rehearse(cls, application: Callable[..., Any], config: Config, log: Logger) -> Iterator[Ask | None]:
+        from tricorn.gateway.warmup import ask_wsgi
+
+        called = wsgi_of(application)
+        yield None if called is None else ask_wsgi(called, log, multithread=False, multiprocess=True, worker=0)
+
+    def make_ask(self) -> Ask | None:
+        called = wsgi_of(self.wsgi)
+        return None if called is None else self.make_wsgi_ask(called, 1)
 
     def loaded(self) -> None:
         # A WSGI call that waits for its client holds up the loop.

@@ -226,6 +226,12 @@ def sees_refork(directory: Path) -> None:
         until(is_another, "a worker is the mold")
 
 
+def sees_warmup(directory: Path) -> None:
+    with fact_site("warmup = ['/a', '/b']\nloglevel = 'debug'\n") as server:
+        server.log.wait("Warm-up: /a answered 200")
+        server.log.wait("Warm-up: /b answered 200")
+
+
 def sees_sendfile(various: Site) -> None:
     """Without it the same bytes come; the kernel's call is told by the record's own unit tests."""
     assert various.get("/hello").status == 200

@@ -120,11 +120,20 @@ class Mold:
             self._notice("info", f"Using worker: {generation.worker_class.alias} ({generation.reason})")
             if warning := core_options.upload_warning(generation.config, generation.worker_class):
                 self._notice("warning", warning)
+        if generation.config.warmup:
+            self._warm_up()
         hooks.must(generation.config, generation.log, "mold_ready", self._hiring.server, self)
         audit.check()
         generation.prepare_forks()
         signal.signal(Signals.SIGTERM, signal.SIG_DFL)  # modules of the application may have set a handler
         self._handle_signals()
+
+    def _warm_up(self) -> None:
+        from tricorn.workers import warming
+
+        generation = self._generation
+        kind, config, application = generation.worker_class, generation.config, generation.app.wsgi()
+        warming.warm_mold(kind, application, config, generation.log, self._hiring.once.claim)
 
     def _failed(self, error: BaseException) -> int:
         """Reports that it cannot boot. Called in an exception handler."""

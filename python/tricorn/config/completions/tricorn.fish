@@ -81,6 +81,7 @@ complete -c tricorn -l no-handover -d 'Keep every connection on the worker that 
 complete -c tricorn -l affinity -x -d 'Send requests of one session to the worker that has it: auto, off, or where the session is named.'
 complete -c tricorn -l preload -l mold -d 'Load the application once, before forking, so that workers share its memory.'
 complete -c tricorn -l refork -x -d 'Fork workers from one that has served so many requests, whose memory is warm.'
+complete -c tricorn -l warmup -x -d 'A path that the application answers once before its workers serve, to fill caches.'
 complete -c tricorn -l no-sendfile -d 'Copy files into responses instead of using sendfile(2).'
 complete -c tricorn -l reuse-port -d 'Give each worker its own listening socket (SO_REUSEPORT).'
 complete -c tricorn -l chdir -x -a '(__fish_complete_directories)' -d 'Change to this directory, and import modules from it.'

@@ -91,6 +91,7 @@ _arguments -s -S \
     '(--preload --mold)--preload[Load the application once, before forking, so that workers share its memory.]' \
     '(--preload --mold)--mold[Load the application once, before forking, so that workers share its memory.]' \
     '(--refork)--refork=[Fork workers from one that has served so many requests, whose memory is warm.]:value: ' \
+    '*--warmup=[A path that the application answers once before its workers serve, to fill caches.]:value: ' \
     '(--no-sendfile)--no-sendfile[Copy files into responses instead of using sendfile(2).]' \
     '(--reuse-port)--reuse-port[Give each worker its own listening socket (SO_REUSEPORT).]' \
     '(--chdir)--chdir=[Change to this directory, and import modules from it.]:directory:_files -/' \

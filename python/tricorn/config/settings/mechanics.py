@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tricorn.config.kinds import WarmupTargets
 from tricorn.config.lookups import ExistingPath, Group, User, own_group, own_user
 from tricorn.config.setting import Action, Section, Setting, fixed
 from tricorn.config.validators import (
@@ -39,6 +40,20 @@ class Mechanics(Section):
         doc="With `preload_app = mold` and the classes `sync` and `gthread`. `refork = 1000, 5000`: the first worker "
         "that has served 1000 requests drains and becomes the mold; the others are replaced by forks of it, one after "
         "another; and once more after 5000 ([how](../guides/share-memory.md#refork)).",
+    )
+
+    warmup: Setting[tuple[str, ...]] = Setting(
+        action=Action.APPEND,
+        kind=WarmupTargets(),
+        default=(),
+        own=True,
+        help="A path that the application answers once before its workers serve, to fill caches.",
+        doc="May be repeated, or a list. The application gets a GET request without a connection, and its answer is "
+        "dropped; metrics and the access log do not count it. A URL such as `https://shop.example/login` sets the "
+        "Host header and the scheme, which are otherwise `localhost` and http. With `preload_app = mold` the mold "
+        "does it, and workers share what it has filled; else each worker does it before it is ready. An exception, or "
+        "a status from 500 on, is a warning in the log, and the boot continues ([how](../guides/share-memory.md"
+        "#warm-up)).",
     )
 
     sendfile = Setting(
