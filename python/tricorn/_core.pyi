@@ -302,6 +302,9 @@ class Scoreboard:
         """How many connections to databases the worker holds, as far as it can tell."""
 
     def count_databases(self, count: int) -> None: ...
+    def set_memory(self, pss: int, uss: int, shared: int) -> None:
+        """Publishes the memory of the worker in bytes, as the arbiter has measured it; zeros: it is not known."""
+
     def offload_waits(self, change: int) -> None:
         """So many calls more wait for a native thread (`tricorn.offload`); like those below from any thread."""
 
@@ -355,6 +358,12 @@ class Ledger:
 
     def publish(self, target: int, generation: int) -> None:
         """How many workers are wanted, and which generation is in force."""
+
+    def set_arbiter_memory(self, pss: int, uss: int, shared: int) -> None:
+        """Publishes the memory of the arbiter in bytes; zeros: it is not known."""
+
+    def set_mold_memory(self, pss: int, uss: int, shared: int) -> None:
+        """Publishes the memory of all molds together."""
 
     def certificates_end(self, seconds: int) -> None:
         """When the first certificate in force ends, since 1970; 0: there is none."""

@@ -54,6 +54,23 @@ class Client:
         return told == self.codes
 
 
+def test_memory_of_each_process_is_told_once_it_is_measured() -> None:
+    server, admin = site("preload_app = 'mold'\nworkers = 2\n", workers=2)
+    processes = ("arbiter", "mold", "1", "2")
+    with server:
+
+        def measured() -> Samples | None:
+            now = scrape(admin)
+            return now if all(value(now, "process_pss_bytes", process=each) for each in processes) else None
+
+        now = until(measured, "all were measured")
+        for each in processes:
+            pss, uss, shared = (value(now, f"process_{kind}_bytes", process=each) for kind in ("pss", "uss", "shared"))
+            assert 0 < uss < pss < uss + shared, each
+        told = {dict(labels)["process"] for name, labels in now if name == "process_pss_bytes"}
+        assert told == set(processes)
+
+
 def test_totals_are_what_a_client_counted_whatever_becomes_of_the_workers() -> None:
     server, admin = site("workers = 2\nworker_class = 'gthread'\nthreads = 2\n", workers=2)
     with server, Watching(admin) as watching:

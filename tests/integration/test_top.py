@@ -23,7 +23,7 @@ from tests.harness.site import Site
 from tests.harness.tmux import DARK, LIGHT, Tmux, needs_tmux
 
 HEAD_80 = "  #     PID CLASS    GEN STATE       BUSY QUEUE REQ/S   P50   P99   CPU   RSS"
-HEAD_200 = f"{HEAD_80}   PSS  CONN  AGE NOTE"
+HEAD_200 = f"{HEAD_80}   PSS  CONN  AGE   USS NOTE"
 ROW = r"^ +%d +%d gthread  +%d %s +%d/4 "
 RED, MAGENTA = "31", "35"
 HARMLESS = {"", "0", "1", "7", "39", "49", RED, MAGENTA}
@@ -217,7 +217,7 @@ def test_top_screen(shop: Server, width: int, head: str, style: str) -> None:
         )
         terminal.type("Escape")
         terminal.resize(100, 12)
-        terminal.wait(r"PSS  CONN  AGE *$")
+        terminal.wait(r"PSS  CONN  AGE   USS *$")
         terminal.type("?")
         terminal.wait("^d +drain the selected worker: a successor starts first$")
         terminal.type("q")

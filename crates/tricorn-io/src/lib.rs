@@ -73,7 +73,7 @@ pub use peer::Peer;
 pub use reactor::{Chores, Notice, Readiness, SlotReadiness, unavailable};
 pub use rustix::net::SocketType;
 pub use scoreboard::group::{GROUP_BYTES, Group, GroupWord};
-pub use scoreboard::ledger::{LEDGER_BYTES, Ledger, LedgerWord};
+pub use scoreboard::ledger::{ARBITER, LEDGER_BYTES, Ledger, LedgerWord, MOLD};
 pub use scoreboard::outside;
 pub use scoreboard::routes::{MOST_ROUTES, RouteCounts, Routes, routes_bytes};
 pub use scoreboard::sessions::{MAILBOXES, SESSION_BYTES, Sessions};

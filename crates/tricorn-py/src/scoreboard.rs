@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use tricorn_io::clock::{SECOND, now, wall_micros};
 use tricorn_io::metrics::{FAMILIES, Sources, live};
 use tricorn_io::{
-    Call, CancelOrder, DRAIN, GROUP_BYTES, Group, GroupWord, LedgerWord, NOT_READY, REPLACED, WORDS, YIELD, outside,
+    ARBITER, Call, CancelOrder, DRAIN, GROUP_BYTES, Group, GroupWord, LedgerWord, MOLD, NOT_READY, REPLACED, WORDS,
+    YIELD, outside,
 };
 
 /// A worker's page. It keeps the buffer exported.
@@ -80,6 +81,10 @@ impl Scoreboard {
 
     fn count_databases(&self, count: u64) {
         self.page.count_databases(count);
+    }
+
+    fn set_memory(&self, pss: u64, uss: u64, shared: u64) {
+        self.page.set_memory([pss, uss, shared]);
     }
 
     fn offload_waits(&self, change: i64) {
@@ -201,6 +206,14 @@ impl Ledger {
     fn publish(&self, target: u64, generation: u64) {
         self.page.set(LedgerWord::Target, target);
         self.page.set(LedgerWord::Generation, generation);
+    }
+
+    fn set_arbiter_memory(&self, pss: u64, uss: u64, shared: u64) {
+        self.page.set_memory(ARBITER, [pss, uss, shared]);
+    }
+
+    fn set_mold_memory(&self, pss: u64, uss: u64, shared: u64) {
+        self.page.set_memory(MOLD, [pss, uss, shared]);
     }
 
     fn certificates_end(&self, seconds: u64) {

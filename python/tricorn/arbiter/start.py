@@ -26,6 +26,7 @@ from tricorn.arbiter.periodic.admin_pages import LoadHistory, StatusSnapshot
 from tricorn.arbiter.periodic.certificate_refresh import CertificateRefresh
 from tricorn.arbiter.periodic.collector_resolver import CollectorResolver
 from tricorn.arbiter.periodic.drain_watch import DrainWatch
+from tricorn.arbiter.periodic.memory_watch import MemoryWatch
 from tricorn.arbiter.periodic.statsd_gauges import StatsdGauges
 from tricorn.arbiter.periodic.worker_watch import WorkerWatch
 from tricorn.arbiter.pidfile import Pidfiles
@@ -204,6 +205,7 @@ def _jobs(parts: Parts, notifier: Notifier) -> list[Periodic]:
         WorkerWatch(parts, now),
         LoadHistory(parts, now),
         StatsdGauges(parts, now),
+        MemoryWatch(parts, now),
         DrainWatch(parts),
         StatusSnapshot(parts),
         CollectorResolver(parts, now),

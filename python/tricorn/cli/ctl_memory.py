@@ -5,14 +5,12 @@ The kernel walks all page tables of a process for its PSS: here the client waits
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tricorn import process_memory
 from tricorn.control.client import Control
-
-FIELD = re.compile(r"^(Rss|Pss|Shared_Clean|Shared_Dirty|Private_Clean|Private_Dirty):\s+(\d+) kB$", re.MULTILINE)
 
 NOTHING: dict[str, int | None] = dict.fromkeys(("pss", "uss", "shared", "rss"))
 
@@ -33,15 +31,10 @@ def look(control: Control, proc: Path = Path("/proc")) -> dict[str, Any]:
 
 def memory(proc: Path, pid: int) -> dict[str, int | None]:
     try:
-        text = (proc / str(pid) / "smaps_rollup").read_text()
+        found = process_memory.read(pid, proc)
     except OSError:
         return NOTHING
-    found = {name: int(kilobytes) << 10 for name, kilobytes in FIELD.findall(text)}
-
-    def total(kind: str) -> int:
-        return found.get(f"{kind}_Clean", 0) + found.get(f"{kind}_Dirty", 0)
-
-    return {"pss": found.get("Pss"), "uss": total("Private"), "shared": total("Shared"), "rss": found.get("Rss")}
+    return NOTHING if found is None else {name: getattr(found, name) for name in NOTHING}
 
 
 def rows_of(result: dict[str, Any]) -> Iterator[tuple[object, ...]]:

@@ -108,6 +108,7 @@ def sees_statsd_extended(tagged: Site) -> None:
     collector.wait(rf"shop\.web\.gunicorn\.queue\.duration:{MS}\|ms.*")
     collector.wait(r"shop\.web\.gunicorn\.requests\.running:0\|g.*")
     collector.wait(r"shop\.web\.gunicorn\.requests\.waiting:0\|g.*")
+    collector.wait(r"shop\.web\.gunicorn\.memory\.pss:\d{7,}\|g.*")
 
 
 def sees_syslog(directory: Path) -> None:

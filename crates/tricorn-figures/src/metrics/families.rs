@@ -75,6 +75,8 @@ pub(super) enum Source {
     /// A word of each worker's page; and one in nanoseconds.
     ByWorker(Word),
     SecondsByWorker(Word),
+    /// A word of each worker's page, and those of the arbiter and of the molds, where they are not 0.
+    Memory(Word, LedgerWord, LedgerWord),
     /// Connections that wait in the kernel by listener, and how many may.
     Backlog,
     BacklogLimit,
@@ -99,7 +101,7 @@ use Kind::{Counter, Gauge, Histogram};
 use Source::*;
 
 #[rustfmt::skip]
-pub static FAMILIES: [Family; 80] = [
+pub static FAMILIES: [Family; 83] = [
     row(Histogram, "request_duration_seconds", "", "Total request duration, from the first byte received to the last byte sent, for requests passed to the application.", Durations(TOTAL_TIME)),
     row(Histogram, "queue_duration_seconds", "", "Time complete requests waited before the application was called.", Durations(QUEUE_TIME)),
     row(Histogram, "application_duration_seconds", "", "Time from calling the application to the last piece of its response.", Durations(APP_TIME)),
@@ -167,6 +169,9 @@ pub static FAMILIES: [Family; 80] = [
     row(Gauge, "concurrency_limit", "", "Maximum number of requests running at once in all workers (max_concurrency).", ConcurrencyLimit),
     row(Gauge, "worker_busy", "worker", "Requests being processed by the application, by worker slot.", ByWorker(Word::InFlight)),
     row(Gauge, "worker_rss_bytes", "worker", "Resident memory of a worker, including memory shared between workers, by slot.", ByWorker(Word::Resident)),
+    row(Gauge, "process_pss_bytes", "process", "Memory of the arbiter, of the mold (preload_app), and of each worker by slot; memory that processes share is divided among them. The sum is the memory of the server. Measured one process at a time; absent where the kernel does not tell it.", Memory(Word::Pss, LedgerWord::ArbiterPss, LedgerWord::MoldPss)),
+    row(Gauge, "process_uss_bytes", "process", "Memory that the process shares with no other.", Memory(Word::Uss, LedgerWord::ArbiterUss, LedgerWord::MoldUss)),
+    row(Gauge, "process_shared_bytes", "process", "Memory that the process shares with others.", Memory(Word::Shared, LedgerWord::ArbiterShared, LedgerWord::MoldShared)),
     row(Gauge, "worker_cpu_seconds", "worker", "CPU time of the current worker in each slot.", SecondsByWorker(Word::Cpu)),
     row(Gauge, "listen_backlog", "listener", "Connections waiting in the kernel to be accepted (TCP without reuse_port).", Backlog),
     row(Gauge, "listen_backlog_limit", "listener", "Maximum length of that queue: backlog, capped at net.core.somaxconn.", BacklogLimit),

@@ -171,6 +171,10 @@ impl Renderer<'_> {
             Source::SecondsByWorker(word) => {
                 totals.by_slot.iter().try_for_each(|(slot, page)| put(&slot.to_string(), &Seconds(page.get(*word))))
             }
+            Source::Memory(word, arbiter, mold) => {
+                let mut known = self.memory(*word, *arbiter, *mold);
+                known.try_for_each(|(process, bytes)| put(&process, &bytes))
+            }
             Source::Backlog => self.sources.backlogs.iter().try_for_each(|each| put(&each.listener, &each.waiting)),
             Source::BacklogLimit => self.sources.backlogs.iter().try_for_each(|each| put(&each.listener, &each.limit)),
             Source::Capacity => put("", &totals.capacity),
@@ -196,6 +200,14 @@ impl Renderer<'_> {
             Source::LeftOut => self.sources.application.map_or(Ok(()), |reading| put("", &reading.left_out)),
             Source::Info => info(out, self.sources.info),
         }
+    }
+
+    /// A size of each process of which it is known.
+    fn memory(&self, word: Word, arbiter: LedgerWord, mold: LedgerWord) -> impl Iterator<Item = (String, u64)> {
+        let told = |word: LedgerWord| self.sources.ledger.map_or(0, |ledger| ledger.get(word));
+        let others = [("arbiter".to_owned(), told(arbiter)), ("mold".to_owned(), told(mold))];
+        let workers = self.totals.by_slot.iter().map(move |(slot, page)| (slot.to_string(), page.get(word)));
+        others.into_iter().chain(workers).filter(|(_, bytes)| *bytes > 0)
     }
 
     fn of_arbiter(&self, family: &Family, word: LedgerWord, out: &mut String) -> fmt::Result {
@@ -285,6 +297,7 @@ const PREFIX: &str = "tricorn";
 mod tests {
     use super::*;
     use crate::scoreboard::State;
+    use crate::scoreboard::ledger::{ARBITER, MOLD};
     use crate::scoreboard::routes::{Cost, Split};
     use std::time::Instant;
 
@@ -346,6 +359,8 @@ mod tests {
         pages[0].set(Word::Oldest, 3_500_000_000);
         pages[0].observe_gil(2_000_000);
         pages[1].add(Word::Cpu, 1_500_000_000);
+        pages[1].set_memory([30 << 20, 10 << 20, 40 << 20]);
+        ledger.set_memory(ARBITER, [5 << 20, 1 << 20, 20 << 20]);
         ledger.exited("memory");
         ledger.set(LedgerWord::Started, 1_700_000_000_250_000);
         for (exposition, name) in [(Exposition::Text, "metrics.txt"), (Exposition::OpenMetrics, "openmetrics.txt")] {
@@ -371,9 +386,36 @@ mod tests {
             "gil_wait",
             "start_time",
             "concurrency",
+            "pss",
+            "uss",
         ] {
             assert!(!text.contains(absent), "{absent}: nothing feeds it");
         }
+    }
+
+    #[test]
+    fn memory_that_was_not_measured_is_absent() {
+        let pages = [worker(1, State::Serving), worker(2, State::Serving)];
+        let ledger = Ledger::private();
+        pages[1].set_memory([3, 1, 5]);
+        ledger.set_memory(MOLD, [7, 0, 9]);
+        let told = || {
+            let text = text(&pages, Some(ledger), Exposition::Text);
+            let lines = text.lines().filter_map(|line| line.strip_prefix("tricorn_process_"));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let expected = [
+            "pss_bytes{process=\"mold\"} 7",
+            "pss_bytes{process=\"2\"} 3",
+            "uss_bytes{process=\"2\"} 1",
+            "shared_bytes{process=\"mold\"} 9",
+            "shared_bytes{process=\"2\"} 5",
+        ];
+        assert_eq!(told(), expected);
+        pages[1].begin(1); // of the next worker
+        pages[1].state(State::Serving);
+        ledger.set_memory(MOLD, [0; 3]);
+        assert_eq!(told(), [""; 0]);
     }
 
     #[test]
@@ -402,6 +444,7 @@ mod tests {
                 page.observe(histogram, 1 << 50);
             }
             page.observe_gil(1 << 50);
+            page.set_memory([1 << 40; 3]);
         }
         let begun = Instant::now();
         let rounds = 100;

@@ -28,9 +28,17 @@ pub enum LedgerWord {
     Spawned = TABLE + 4,
     /// When the first certificate in force ends: seconds since 1970; 0: there is none.
     CertificateEnds = TABLE + 5,
+    /// Memory of the arbiter in bytes, as a worker's page has that of the worker ([`super::Word::Pss`]).
+    ArbiterPss = TABLE + 6,
+    ArbiterUss = TABLE + 7,
     /// As many words as there are [`EXITS`], and as there are [`RELOADS`].
     Exits = TABLE + 8,
     Reloads = TABLE + 24,
+    ArbiterShared = TABLE + 28,
+    /// The same of all molds together.
+    MoldPss = TABLE + 29,
+    MoldUss = TABLE + 30,
+    MoldShared = TABLE + 31,
 }
 
 /// Why workers have ended: the first that is true.
@@ -49,11 +57,18 @@ pub static EXITS: [&str; 12] = [
     "asked",
 ];
 
+/// The words of a process's memory: PSS, USS and what it shares.
+pub type MemoryWords = [LedgerWord; 3];
+
+pub static ARBITER: MemoryWords = [LedgerWord::ArbiterPss, LedgerWord::ArbiterUss, LedgerWord::ArbiterShared];
+pub static MOLD: MemoryWords = [LedgerWord::MoldPss, LedgerWord::MoldUss, LedgerWord::MoldShared];
+
 /// How reloads have ended.
 pub static RELOADS: [&str; 3] = ["committed", "refused", "rolled_back"];
 
 const _: () = assert!(LedgerWord::Exits as usize + EXITS.len() <= LedgerWord::Reloads as usize);
-const _: () = assert!(LedgerWord::Reloads as usize + RELOADS.len() <= super::PAGE_WORDS);
+const _: () = assert!(LedgerWord::Reloads as usize + RELOADS.len() <= LedgerWord::ArbiterShared as usize);
+const _: () = assert!((LedgerWord::MoldShared as usize) < super::PAGE_WORDS);
 
 #[derive(Debug, Clone, Copy)]
 pub struct Ledger {
@@ -128,6 +143,11 @@ impl Ledger {
     /// A reload has ended as one of [`RELOADS`]. Whether there is such a result.
     pub fn reloaded(&self, result: &str) -> bool {
         self.count(LedgerWord::Reloads, &RELOADS, result)
+    }
+
+    /// What the arbiter has measured of itself, or of the molds; zeros: nothing.
+    pub fn set_memory(&self, words: MemoryWords, bytes: [u64; 3]) {
+        words.into_iter().zip(bytes).for_each(|(word, bytes)| self.set(word, bytes));
     }
 
     fn count(&self, first: LedgerWord, names: &[&str], name: &str) -> bool {

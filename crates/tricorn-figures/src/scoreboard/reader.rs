@@ -98,6 +98,11 @@ impl Scoreboard {
         self.get(Word::Databases)
     }
 
+    /// PSS, USS and shared memory of the worker, as the arbiter has measured them.
+    pub fn set_memory(&self, bytes: [u64; 3]) {
+        [Word::Pss, Word::Uss, Word::Shared].into_iter().zip(bytes).for_each(|(word, bytes)| self.set(word, bytes));
+    }
+
     pub fn count_databases(&self, count: u64) {
         self.set(Word::Databases, count);
     }

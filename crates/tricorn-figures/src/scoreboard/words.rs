@@ -248,6 +248,12 @@ words! {
     SessionsForgotten = 471, Counter, "sessions_forgotten" => "sessions": "forgotten";
     /// Requests that the server has answered with files of its own, or for want of them.
     StaticFiles = 472, Counter, "static_files" => "static_files";
+    /// Memory of the process in bytes, shared pages divided among those that share them (PSS); 0: not measured. Written by the arbiter, as the next two are.
+    Pss = 473, Own;
+    /// Bytes that no other process has (USS).
+    Uss = 474, Own;
+    /// Bytes that other processes have, too.
+    Shared = 475, Own;
 }
 
 /// The words that are samples of a metric, in the order of its labels.

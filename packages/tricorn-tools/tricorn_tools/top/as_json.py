@@ -31,6 +31,7 @@ def of(look: Look, changes: Changes, moment: float) -> dict[str, Any]:
         },
         "all": _change(changes.all),
         "workers": [_worker(worker, changes.workers[worker.entry.number]) for worker in look.workers],
+        "mold": None if look.mold is None else _mold(look.mold),
         "requests": [
             {
                 "worker": one.worker.entry.slot,
@@ -72,7 +73,20 @@ def _worker(worker: Worker, change: Change) -> dict[str, Any]:
         "sessions": worker.sessions,
         "rss": memory.rss if memory else None,
         "pss": memory.pss if memory else None,
+        "uss": memory.uss if memory else None,
         **_change(change),
+    }
+
+
+def _mold(mold: Worker) -> dict[str, Any]:
+    memory = mold.memory
+    return {
+        "pid": mold.entry.pid,
+        "phase": mold.entry.phase,
+        "age": mold.entry.age,
+        "rss": memory.rss if memory else None,
+        "pss": memory.pss if memory else None,
+        "uss": memory.uss if memory else None,
     }
 
 

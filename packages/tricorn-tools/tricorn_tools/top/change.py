@@ -210,3 +210,7 @@ LOOP_WORK = "loop_work_nanoseconds"
 """Time an event loop or a hub did not wait for events; zero where it is not measured."""
 BLOCKED = "loop_blocked_nanoseconds"
 """Part of it in which it neither computed nor waited for a processor."""
+
+
+UNKNOWN = of(None, None, 0.0)
+"""Change of a process that has no page."""

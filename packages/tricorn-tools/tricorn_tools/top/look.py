@@ -51,6 +51,8 @@ class Memory(Record):
     rss: int
     pss: int | None = None
     """Shared pages divided among those that share them; it costs the kernel more, so it is older than the rest."""
+    uss: int | None = None
+    """Pages that no other process has, measured together with PSS."""
 
 
 class Entry(Record):
@@ -128,6 +130,7 @@ class Look(Record):
     """Monotonic seconds."""
     server: Server
     workers: tuple[Worker, ...]
+    """Without the mold."""
     totals: Counted | None
     """Counters including those of workers that are gone; None without pages."""
     missing: tuple[str, ...] = ()
@@ -136,5 +139,7 @@ class Look(Record):
     """Count of reloads by result: committed, refused, rolled_back."""
     exits: Mapping[str, int] = {}
     """Workers that have ended, by reason."""
+    mold: Worker | None = None
+    """The process of which workers are forked (`preload_app`): it has no page."""
     routes: tuple[Route, ...] | None = None
     """The most expensive first; None if they were not asked for, or are not counted."""

@@ -1,4 +1,4 @@
-"""Memory of processes from /proc: RSS at each look, PSS of one process a look.
+"""Memory of processes from /proc: RSS at each look, PSS and USS of one process a look.
 
 Only of processes that /proc shows as the arbiter's children: in another namespace of pids a number is another process.
 """
@@ -6,31 +6,31 @@ Only of processes that /proc shows as the arbiter's children: in another namespa
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from tricorn import process_memory
+from tricorn.process_memory import ProcessMemory
 from tricorn_tools.top.look import Memory
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 ELSEWHERE = "No PSS, and RSS only as reported by workers: their processes are not in this /proc (another container?)"
 FORBIDDEN = "No PSS: only the user of the workers and root may read /proc/PID/smaps_rollup"
-_PSS = re.compile(rb"^Pss:\s+(\d+) kB$", re.MULTILINE)
 
 
 class Memories:
     def __init__(self, proc: Path = Path("/proc")) -> None:
         self._proc = proc
-        self._pss: dict[int, int] = {}
+        self._measured: dict[int, ProcessMemory] = {}
         self._is_forbidden = False
 
     def look(self, arbiter: int, pids: Iterable[int]) -> tuple[dict[int, Memory], tuple[str, ...]]:
         """Returns memory by pid, and a sentence for what cannot be read."""
         asked = list(pids)
         resident = {pid: rss for pid in asked if (rss := self._resident(arbiter, pid)) is not None}
-        self._pss = {pid: pss for pid, pss in self._pss.items() if pid in resident}
+        self._measured = {pid: memory for pid, memory in self._measured.items() if pid in resident}
         self._measure_one(list(resident))
-        found = {pid: Memory(rss, self._pss.get(pid)) for pid, rss in resident.items()}
+        found = {pid: self._memory(pid, rss) for pid, rss in resident.items()}
         if asked and not resident:
             return found, (ELSEWHERE,)
         return found, (FORBIDDEN,) if self._is_forbidden else ()
@@ -45,19 +45,23 @@ class Memories:
         except (OSError, ValueError, IndexError):  # it has ended, or hidepid is on
             return None
 
+    def _memory(self, pid: int, rss: int) -> Memory:
+        measured = self._measured.get(pid)
+        return Memory(rss) if measured is None else Memory(rss, measured.pss, measured.uss)
+
     def _measure_one(self, pids: list[int]) -> None:
-        """Measures the PSS of the process measured longest ago: the kernel walks all its page tables for that."""
+        """Measures the process measured longest ago: the kernel walks all its page tables for that."""
         if not pids or self._is_forbidden:
             return
-        known = list(self._pss)
-        pid = min(pids, key=lambda pid: known.index(pid) if pid in self._pss else -1)
+        known = list(self._measured)
+        pid = min(pids, key=lambda pid: known.index(pid) if pid in self._measured else -1)
         try:
-            found = _PSS.search((self._proc / str(pid) / "smaps_rollup").read_bytes())
+            found = process_memory.read(pid, self._proc)
         except PermissionError:
             self._is_forbidden = True
             return
         except OSError:  # it has just ended
             return
-        self._pss.pop(pid, None)
+        self._measured.pop(pid, None)
         if found is not None:
-            self._pss[pid] = int(found[1]) * 1024
+            self._measured[pid] = found

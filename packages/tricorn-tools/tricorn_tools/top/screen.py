@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from tricorn.record import Record
 from tricorn_tools.top import routes, table
-from tricorn_tools.top.change import Change, Changes
+from tricorn_tools.top.change import UNKNOWN, Change, Changes
 from tricorn_tools.top.keys import Mark, Rows, View, mark_of
 from tricorn_tools.top.look import Look, Worker
 from tricorn_tools.top.table import Cell, Column, Running
@@ -87,7 +87,8 @@ def plain(scene: Scene, width: int | None) -> list[str]:
     if scene.view.shows_routes:
         lines += _routes(scene, rows, width or WIDE)
     else:
-        lines += [_head(scene, width or WIDE), *_rows(rows.workers, scene, width or WIDE)]
+        room = width or WIDE
+        lines += [_head(scene, room), *_rows(rows.workers, scene, room), *_mold(scene, room)]
     if rows.requests and not scene.view.shows_routes:
         lines += [(Span(_requests_title(scene.view)),), *[_request_line(one, None) for one in rows.requests]]
     lines += [(Span(sentence),) for sentence in scene.look.missing]
@@ -121,10 +122,12 @@ def _middle(scene: Scene, rows: Rows, width: int, room: int) -> list[Line]:
         head, *lines = _routes(scene, rows, width)
         return [head, *_scrolled(lines, scene.view.scroll, room - 1), *sentences]
     wanted = len(rows.requests) + 1 if rows.requests else 0
+    mold = _mold(scene, width)
+    room -= len(mold)
     for_requests = min(wanted, max(room - len(rows.workers) - 1, room // 3))
     at = next((index for index, one in enumerate(rows.workers) if scene.view.mark == Mark(one.entry.number)), 0)
     workers = window(rows.workers, at, room - for_requests - 1, lambda shown: _rows(shown, scene, width))
-    return [_head(scene, width), *workers, *_requests(scene.view, rows.requests, for_requests), *sentences]
+    return [_head(scene, width), *workers, *mold, *_requests(scene.view, rows.requests, for_requests), *sentences]
 
 
 def window(things: Sequence[T], at: int, room: int, lines: Callable[[Sequence[T]], list[Line]]) -> list[Line]:
@@ -176,6 +179,15 @@ def _rows(workers: Sequence[Worker], scene: Scene, width: int) -> list[Line]:
             line.append(Span(worker.entry.note, "warn"))
         lines.append(_chosen(line, width) if scene.view.mark == Mark(worker.entry.number) else tuple(line))
     return lines
+
+
+def _mold(scene: Scene, width: int) -> list[Line]:
+    """A line below the workers, which cannot be chosen: nothing can be asked of it."""
+    mold = scene.look.mold
+    if mold is None:
+        return []
+    columns, _ = fitting(table.columns(scene.look, scene.changes), width)
+    return [tuple(_row(mold, UNKNOWN, columns))]
 
 
 def fitting(columns: Sequence[Column], width: int) -> tuple[list[Column], int]:

@@ -85,7 +85,9 @@ class Source:
             silent = self._ask()
         status, rows = self._told
         server = _server(status)
-        memories, missing = self._memories.look(server.pid, [row["pid"] for row in rows])
+        mold = _mold(status)
+        pids = [row["pid"] for row in rows] + ([mold.pid] if mold else [])
+        memories, missing = self._memories.look(server.pid, pids)
         broken: list[str] = []
         workers = []
         for row in rows:
@@ -100,7 +102,8 @@ class Source:
         reloads, exits = self._region.happened() if self._region else ({}, {})
         told, unknown = self._routes() if routes and not silent else (None, ())
         sentences = (*silent, *missing, *unknown, *broken)
-        return Look(clock(), server, tuple(workers), totals, sentences, reloads, exits, told)
+        molded = Worker(mold, None, memories.get(mold.pid)) if mold else None
+        return Look(clock(), server, tuple(workers), totals, sentences, reloads, exits, molded, told)
 
     def _routes(self) -> tuple[tuple[Route, ...] | None, tuple[str, ...]]:
         """They, or a sentence that says why not."""
@@ -222,6 +225,22 @@ def _entry(row: dict[str, Any], status: dict[str, Any], region: Region | None) -
         phase=harmless(row["state"], 10),
         age=float(row["age"]),
         note="; ".join(notes),
+    )
+
+
+def _mold(status: dict[str, Any]) -> Entry | None:
+    told = status.get("mold")
+    if not told or not told["pid"]:
+        return None
+    return Entry(
+        number=0,
+        pid=told["pid"],
+        slot=0,
+        page=None,
+        kind="mold",
+        generation=status["generation"],
+        phase=harmless(told["state"], 10),
+        age=float(told["age"]),
     )
 
 

@@ -113,6 +113,7 @@ COLUMNS = (
     Column("CONN", 5, _plain(lambda worker, _: _count_of(worker, "connections"))),
     SESSIONS,
     Column("AGE", 4, _plain(lambda worker, _: figures.span(worker.entry.age))),
+    Column("USS", 5, _plain(lambda worker, _: figures.size(worker.memory.uss if worker.memory else None))),
 )
 """Columns from left to right; the rightmost are left out first. A note takes the remaining room."""
 
@@ -206,7 +207,8 @@ def summary(look: Look, changes: Changes) -> list[Cell]:
         cells.append(Cell(f"GIL wait p99 < {figures.milliseconds(change.gil.p99)} ms"))
     if change.cpu is not None:
         cells.append(Cell(f"CPU {change.cpu:.1f}"))
-    memories = [worker.memory for worker in look.workers if worker.memory]
+    processes = look.workers if look.mold is None else (*look.workers, look.mold)
+    memories = [process.memory for process in processes if process.memory]
     if memories:
         cells.append(Cell(_memory(memories)))
     return cells

@@ -155,7 +155,7 @@ complete -c tricorn -l statsd-host -x -d 'Address of a StatsD server for request
 complete -c tricorn -l dogstatsd-tags -x -d 'Comma-separated tags for Datadog metrics.'
 complete -c tricorn -l statsd-prefix -x -d 'Prefix of StatsD metric names; a dot is added.'
 complete -c tricorn -l statsd-datagram -x -d 'Maximum bytes of a StatsD datagram, which combines several metrics; 0 sends each metric at once.'
-complete -c tricorn -l statsd-extended -d 'Send metrics that gunicorn does not have: queue.duration, requests.running, requests.waiting.'
+complete -c tricorn -l statsd-extended -d 'Send metrics that gunicorn does not have: queue.duration, requests.running, requests.waiting, memory.pss.'
 complete -c tricorn -l enable-backlog-metric -d 'Send the length of the listen backlog once a second, as a histogram.'
 complete -c tricorn -l doctor -x -a 'off observe heal' -d 'How to handle libraries that block a greenlet worker: off, observe or heal.'
 complete -c tricorn -l doctor-level -x -a 'quiet normal thorough' -d 'How early and how closely the doctor looks: quiet, normal or thorough.'

@@ -176,7 +176,7 @@ _arguments -s -S \
     '(--dogstatsd-tags)--dogstatsd-tags=[Comma-separated tags for Datadog metrics.]:value: ' \
     '(--statsd-prefix)--statsd-prefix=[Prefix of StatsD metric names; a dot is added.]:value: ' \
     '(--statsd-datagram)--statsd-datagram=[Maximum bytes of a StatsD datagram, which combines several metrics; 0 sends each metric at once.]:value: ' \
-    '(--statsd-extended)--statsd-extended[Send metrics that gunicorn does not have\: queue.duration, requests.running, requests.waiting.]' \
+    '(--statsd-extended)--statsd-extended[Send metrics that gunicorn does not have\: queue.duration, requests.running, requests.waiting, memory.pss.]' \
     '(--enable-backlog-metric)--enable-backlog-metric[Send the length of the listen backlog once a second, as a histogram.]' \
     '(--doctor)--doctor=[How to handle libraries that block a greenlet worker\: off, observe or heal.]:value:(off observe heal)' \
     '(--doctor-level)--doctor-level=[How early and how closely the doctor looks\: quiet, normal or thorough.]:value:(quiet normal thorough)' \

@@ -113,7 +113,8 @@ class Collectors(Section):
         default=False,
         own=True,
         rare=True,
-        help="Send metrics that gunicorn does not have: queue.duration, requests.running, requests.waiting.",
+        help="Send metrics that gunicorn does not have: queue.duration, requests.running, "
+        "requests.waiting, memory.pss.",
     )
 
     enable_backlog_metric = Setting(

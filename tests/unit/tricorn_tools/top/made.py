@@ -71,7 +71,7 @@ def server(**given: Any) -> Server:
 
 
 def look(at: float, *workers: Worker, totals: Counted | None = None, **given: Any) -> Look:
-    rest = {name: given.pop(name) for name in ("missing", "reloads", "exits", "routes") if name in given}
+    rest = {name: given.pop(name) for name in ("missing", "reloads", "exits", "mold", "routes") if name in given}
     return Look(at, server(**given), workers, totals, **rest)
 
 
@@ -97,7 +97,7 @@ def busy_shop() -> tuple[Look, Look]:
                 connections=412,
                 requests=(quick,),
             ),
-            Memory(182 * MIB, 61 * MIB),
+            Memory(182 * MIB, 61 * MIB, 43 * MIB),
         ),
         Worker(
             entry(2, age=5_400.0),
@@ -107,7 +107,7 @@ def busy_shop() -> tuple[Look, Look]:
                 connections=1_204,
                 requests=(export,),
             ),
-            Memory(177 * MIB, 58 * MIB),
+            Memory(177 * MIB, 58 * MIB, 40 * MIB),
         ),
         Worker(
             entry(3, phase="retiring", note="1 stuck; successor boots"),
@@ -118,7 +118,7 @@ def busy_shop() -> tuple[Look, Look]:
                 connections=40,
                 requests=(slow,),
             ),
-            Memory(190 * MIB, 66 * MIB),
+            Memory(190 * MIB, 66 * MIB, 48 * MIB),
         ),
         Worker(entry(5, slot=4, generation=3, phase="booting", age=6.0), None, Memory(31 * MIB)),
     )

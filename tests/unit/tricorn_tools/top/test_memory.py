@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tricorn import process_memory
 from tricorn_tools.top import memory
 from tricorn_tools.top.look import Memory
 from tricorn_tools.top.memory import Memories
@@ -18,7 +19,9 @@ def process(proc: Path, pid: int, *, parent: int = ARBITER, pages: int = 100, ps
     (folder / "stat").write_text(f"{pid} (tricorn: (worker) [x]) S {parent} 1 1 0 -1\n")
     (folder / "statm").write_text(f"1000 {pages} 50 1 0 200 0\n")
     if pss is not None:
-        (folder / "smaps_rollup").write_text(f"Rss:  400 kB\nPss:  {pss} kB\nPss_Dirty:  1 kB\n")
+        (folder / "smaps_rollup").write_text(
+            f"Rss:  400 kB\nPss:  {pss} kB\nPss_Dirty:  1 kB\nPrivate_Clean:  1 kB\nPrivate_Dirty:  2 kB\n"
+        )
 
 
 def test_rss_of_all_at_each_look_and_pss_of_one_at_a_time(tmp_path: Path) -> None:
@@ -34,6 +37,7 @@ def test_rss_of_all_at_each_look_and_pss_of_one_at_a_time(tmp_path: Path) -> Non
     found, _ = memories.look(ARBITER, [11, 12, 13])
     assert found[11].pss == 99 * 1024, "the one that was measured first is the next"
     assert found[12].pss == 12 * 1024
+    assert {one.uss for one in found.values()} == {3 * 1024}
 
 
 def test_a_number_that_is_another_process_here_is_not_taken_for_a_worker(tmp_path: Path) -> None:
@@ -46,15 +50,12 @@ def test_a_number_that_is_another_process_here_is_not_taken_for_a_worker(tmp_pat
 def test_pss_that_may_not_be_read_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     process(tmp_path, 11, pss=None)
     asked = []
-    read = Path.read_bytes
 
-    def forbidding(path: Path) -> bytes:
-        if path.name == "smaps_rollup":
-            asked.append(path)
-            raise PermissionError
-        return read(path)
+    def forbidding(pid: int, proc: Path) -> None:
+        asked.append(pid)
+        raise PermissionError
 
-    monkeypatch.setattr(Path, "read_bytes", forbidding)
+    monkeypatch.setattr(process_memory, "read", forbidding)
     memories = Memories(tmp_path)
     for _ in range(2):
         assert memories.look(ARBITER, [11]) == ({11: Memory(100 * memory.PAGE)}, (memory.FORBIDDEN,))

@@ -14,10 +14,10 @@ from tricorn.record import replace
 from tricorn_tools.top import change, keys, screen, table
 from tricorn_tools.top.change import Changes
 from tricorn_tools.top.keys import Mark, View
-from tricorn_tools.top.look import Request, Worker, harmless
+from tricorn_tools.top.look import Memory, Request, Worker, harmless
 from tricorn_tools.top.screen import Scene
 
-from tests.unit.tricorn_tools.top.made import busy_shop, counted, entry, look, page, route, shop_of_routes
+from tests.unit.tricorn_tools.top.made import MIB, busy_shop, counted, entry, look, page, route, shop_of_routes
 from tests.unit.tricorn_tools.top.picture import svg
 
 SIZES = {80: 20, 200: 14}
@@ -82,8 +82,8 @@ def test_columns_are_left_out_from_the_right() -> None:
     kept = [[column.title for column in screen.fitting(known, width)[0]] for width in (40, 80, 100, 200)]
     titles = [column.title for column in known]
     assert all(titles[: len(shown)] == shown for shown in kept)
-    assert [shown[-1] for shown in kept] == ["STATE", "RSS", "AGE", "AGE"]
-    assert [screen.fitting(known, width)[1] for width in (80, 98, 120)] == [0, 0, 25]
+    assert [shown[-1] for shown in kept] == ["STATE", "RSS", "USS", "USS"]
+    assert [screen.fitting(known, width)[1] for width in (80, 98, 120)] == [0, 0, 19]
 
 
 def test_how_long_loops_were_blocked_has_a_column_where_it_is_known() -> None:
@@ -110,6 +110,21 @@ def test_sessions_have_a_column_where_there_are_any() -> None:
     assert (first[column].strip(), second[column].strip()) == ("12k", "-")
     for counts in ((0, 0), (None, None)):
         assert "SESS" not in text(made(*counts), 200, 12)
+
+
+def test_the_mold_has_a_line_below_the_workers_and_is_in_the_sum_of_memory() -> None:
+    mold = Worker(entry(0, slot=0, pid=4700, kind="mold", page=None), None, Memory(90 * MIB, 20 * MIB, 5 * MIB))
+    worker = Worker(entry(1), page(), Memory(100 * MIB, 30 * MIB, 10 * MIB))
+    shown = look(1.0, worker, mold=mold)
+    made = Scene(shown, change.between(shown, shown), View())
+    for lines in (text(made, 200, 12).splitlines(), screen.plain(made, None)):
+        assert "memory 50M PSS" in "\n".join(lines)
+        at = next(index for index, line in enumerate(lines) if line.startswith("  1 "))
+        assert lines[at + 1].split() == [
+            *("-", "4700", "mold", "3", "serving", "-", "-", "-", "-", "-", "-", "90M", "20M", "-", "3d", "5.0M"),
+        ]
+    assert "1 of 4 workers" in text(made, 200, 12)
+    assert screen.rows_of(made).workers == [worker]
 
 
 def test_what_is_chosen_is_one_whole_line() -> None:
@@ -202,8 +217,8 @@ def test_no_escape_sequence_of_a_request_reaches_the_terminal() -> None:
 def test_plain_output_has_every_column_when_nobody_limits_it() -> None:
     lines = screen.plain(scene(mark=None), None)
     assert lines[2].split()[:3] == ["#", "PID", "CLASS"]
-    assert lines[2].endswith("AGE NOTE")
-    assert lines[5].endswith("3d 1 stuck; successor boots")
+    assert lines[2].endswith("AGE   USS NOTE")
+    assert lines[5].endswith("3d   48M 1 stuck; successor boots")
     assert lines[-1].endswith("and-in-the-other-one-as-well")
     assert all(len(line) <= 60 for line in screen.plain(scene(mark=None), 60))
 

@@ -238,6 +238,24 @@ def test_what_workers_say_of_their_memory_stands_where_proc_does_not_have_them(t
     assert looked.missing[1] == memory.ELSEWHERE
 
 
+def test_a_mold_is_told_with_its_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "50"
+    folder.mkdir()
+    (folder / "stat").write_text("50 (tricorn) S 10 1 1 0 -1\n")
+    (folder / "statm").write_text("1000 7 50 1 0 200 0\n")
+    (folder / "smaps_rollup").write_text("Pss:  5 kB\nPrivate_Dirty:  3 kB\n")
+    made = Made(row(1))
+    assert source_of(made, tmp_path).look().mold is None
+    monkeypatch.setitem(STATUS, "mold", {"pid": 50, "state": "serving", "age": 4.0})
+    looked = source_of(made, tmp_path).look()
+    assert looked.mold is not None
+    assert (looked.mold.entry.kind, looked.mold.entry.generation, looked.mold.entry.age) == ("mold", 2, 4.0)
+    assert looked.mold.memory == Memory(7 * memory.PAGE, 5 << 10, 3 << 10)
+    assert [worker.entry.number for worker in looked.workers] == [1]
+    monkeypatch.setitem(STATUS, "mold", {"pid": None, "state": "booting", "age": 4.0})
+    assert source_of(made, tmp_path).look().mold is None
+
+
 def test_a_page_of_another_layout_is_named(tmp_path: Path) -> None:
     made = Made(row(1))
     begin(made.words(0))
