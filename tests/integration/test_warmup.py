@@ -98,7 +98,7 @@ def test_a_mold_has_the_application_answer_and_workers_share_what_that_filled(wo
             seen = server.get("/seen").json()
             assert [each[1:6] for each in seen[:3]] == EXPECTED
             assert [each[0] for each in seen[:3]] == [mold] * 3
-            assert seen[3][0] == server.worker_pid()
+            assert [each[0] for each in seen[3:]] == [server.worker_pid()]
             server.hup_molded(1)
             assert server.mold_pid() != mold
 
@@ -106,6 +106,16 @@ def test_a_mold_has_the_application_answer_and_workers_share_what_that_filled(wo
 def test_an_asgi_application_is_shut_down_in_the_mold_and_starts_up_in_the_worker() -> None:
     with site(Molded, "asgi", ["/"]) as server:
         assert server.get("/life").json() == ["up", "down", "up"]
+
+
+@pytest.mark.parametrize("kind", [Site, Molded])
+@pytest.mark.parametrize("text", [WSGI, ASGI], ids=["wsgi", "asgi"])
+def test_a_class_that_the_application_decides_answers(kind: type[Site], text: str) -> None:
+    with kind(f"warmup = {TARGETS!r}\n", app="mine:application", files={"mine.py": text}) as server:
+        seen = server.get("/seen").json()
+        assert [each[1:6] for each in seen[:-1]] == EXPECTED
+        by = server.mold_pid() if isinstance(server, Molded) else server.worker_pid()
+        assert {each[0] for each in seen[:-1]} == {by}
 
 
 @pytest.mark.parametrize("event_loop", ["asyncio", "uvloop"])

@@ -41,10 +41,8 @@ class Stage:
         return True
 
     def close(self) -> None:
-        try:
-            self.complete(self.loop.shutdown_default_executor())
-        finally:
-            self._event_loop.close()
+        """Also tells the threads of the default executor to end."""
+        self._event_loop.close()
 
 
 @contextmanager

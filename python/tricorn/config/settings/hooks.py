@@ -43,7 +43,8 @@ class Hooks(Section):
 
     mold_ready = _hook(
         "server, mold",
-        "In the mold (`preload_app = mold`), when it has loaded the application and before it is looked through.",
+        "In the mold (`preload_app = mold`), when it has loaded the application and answered `warmup`, and before it "
+        "is looked through.",
         "The place to close connections, and to fill caches that workers share. An exception is a failed start or "
         "reload. `mold` has `pid`, `cfg`, `log` and `app`.",
         own=True,
