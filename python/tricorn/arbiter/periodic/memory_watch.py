@@ -35,7 +35,7 @@ class MemoryWatch(Periodic):
 
     def __init__(self, parts: Parts, now: float) -> None:
         self._parts = parts
-        self._next = now
+        self._next = now + PAUSE  # by then there are others with which this process shares memory
         self._seen: dict[int, ProcessMemory] = {}
         """Memory by number, measured the longest ago first; `NONE`: it may not be read."""
         self._is_told = True
