@@ -377,6 +377,8 @@ PROCESSES = (
         "PAUSES = (0.1, 0.2, 0.4, 0.8)",
         "PAUSES = ()",
         (f"{UNIT_WORKERS}/test_fork_audit.py -k grpc",),
+    ),
+    Fault(
         "warmup_in_the_mold",
         "workers of a mold do not answer the paths of warmup again",
         "python/tricorn/workers/warming.py",

@@ -42,6 +42,7 @@ from tricorn.workers.handlers import HANDLED, Handlers, changed_by, ignore_signa
 from tricorn.workers.messages import BootFailed, Changed, Level, Libraries, Message, Notice, Ready, Retire, encode
 from tricorn.workers.preparation import Preparation
 from tricorn.workers.spec import WorkerFds, WorkerSpec
+from tricorn.workers.tmp import Tmp
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -460,24 +461,6 @@ class Worker(Contract, Preparation, ABC):
 class Booted(Record):
     core: Core
     gateway: Any
-
-
-class Tmp:
-    """gunicorn's heartbeat file, as far as hooks look at it: there is no file, liveness is in shared memory."""
-
-    def __init__(self, page: memoryview) -> None:
-        self._page = page
-
-    def last_update(self) -> float:
-        """Monotonic seconds; it rests while no request is running."""
-        snapshot = Scoreboard(self._page).read()
-        return snapshot.heartbeat / 1e9 if snapshot is not None else 0.0
-
-    def notify(self) -> None:  # no class has more to do
-        """Nothing to do: the core's monitor does it."""
-
-    def close(self) -> None:
-        """Nothing to close."""
 
 
 def _most_requests(config: Config) -> int:

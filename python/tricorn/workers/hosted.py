@@ -24,10 +24,11 @@ from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.shutdown import NOTICE
 from tricorn.unpatched import os, signal, socket, time
 from tricorn.workers import originals
-from tricorn.workers.base import NOT_LOADED, Tmp, Worker
+from tricorn.workers.base import NOT_LOADED, Worker
 from tricorn.workers.handlers import HANDLED, HARMLESS, METHODS
 from tricorn.workers.messages import Parted
 from tricorn.workers.spec import WorkerFds, WorkerSpec
+from tricorn.workers.tmp import Tmp
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tricorn.compat.absent import refuse
-from tricorn.workers.base import Tmp as WorkerTmp
+from tricorn.workers.tmp import Tmp as WorkerTmp
 
 __all__ = ["WorkerTmp"]
 
