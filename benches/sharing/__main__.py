@@ -3,7 +3,8 @@
 python -m benches.sharing --help
 
 Eight workers of three applications, started, asked so many requests, and weighed: PSS of all processes of the server,
-the arbiter and the mold included; and of a worker PSS, USS (its own), and what it shares (RSS - USS).
+the arbiter and the mold included; and of a worker PSS, USS (its own), and what it shares (RSS - USS). Half of the
+requests come when workers that are to be replaced (`refork`) have been.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import time
 from typing import Any
 
+from tricorn.workers.registry import REFORKED
 from tricorn_bench.bench import proc
 from tricorn_bench.bench.servers import ASGI, WSGI
 
@@ -22,6 +24,10 @@ from benches.harness.process import BENCH_PYTHON, Server
 from benches.harness.servers import Figures, Found, in_turns, serving, weigh
 
 WORKERS = 8
+PAUSE = 3.0
+"""Seconds, in which a worker is replaced if more are to be."""
+REFORK = 200
+"""Requests of a worker, of some 600 in the first half."""
 MIB = 2**20
 APPS = {
     "django": ("sync", "benches.sharing.django_site:app", WSGI),
@@ -54,7 +60,10 @@ def measured(part: str) -> Any:
             with serving(line, application, found, interface, python=arguments.python) as server:
                 until_all_serve(server)
                 begun = weigh(server)
-                asked = good(send(server.port, seconds=None, requests=arguments.count))
+                asked = 0
+                for _ in range(2):
+                    asked += good(send(server.port, seconds=None, requests=arguments.count // 2))
+                    until_all_serve(server)
                 return {"MiB at the start": begun, **weights(server), "requests": asked}
 
         usual = f"{worker_class} -w {WORKERS}"
@@ -64,6 +73,8 @@ def measured(part: str) -> Any:
             "tricorn --mold": f"tricorn {usual} --mold",
             "gunicorn --preload": f"gunicorn {usual} --preload",
         }
+        if worker_class in REFORKED:
+            lines["tricorn --refork"] = f"tricorn {usual} --mold --refork {REFORK}"
         return in_turns(lines, arguments, one_round)
 
     return of_part
@@ -75,7 +86,7 @@ def until_all_serve(server: Server) -> None:
         time.sleep(0.5)
     before, now = 0.0, weigh(server)
     while abs(now - before) > 0.01 * now:
-        time.sleep(1.0)
+        time.sleep(PAUSE)
         before, now = now, weigh(server)
 
 

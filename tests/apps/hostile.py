@@ -37,6 +37,8 @@ LINES = {
     "/stall": b'stall {"duration": ' + DIGITS + b', "line": 1e999, "delayed": -1}\n',
     "/deep": b"libraries " + b"[" * 3000 + b"\n",
     "/bytes": bytes(range(256)).replace(b"\n", b"") + b"\n",
+    "/mold": b"mold\n",
+    "/no-mold": b"no-mold because\n",
     "/notice": b"notice error - \x1b]0;title\x07\n",
 }
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tricorn.workers.registry import REFORKED
+
 from tests.apps.counted import MEET
 from tests.harness import GREEN, Site, Wire, proc, until
 from tests.harness.molds import Molded
@@ -83,6 +85,8 @@ class Scene:
             control=str(self.control),
         )
         config += MEET + transport.lines
+        if molds and worker_class in REFORKED:
+            config += "refork = [20, 60]\n"
         site = Molded if molds else Site
         self.server = site(config, app="stormy:application", workers=workers, env={"LEDGER": str(self.ledger)})
         self.server.wire_type = transport.connect

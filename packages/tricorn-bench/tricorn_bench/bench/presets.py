@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 
 from tricorn.record import Record, replace
+from tricorn.workers.registry import REFORKED
 from tricorn_bench.bench.configuration import Configuration
 from tricorn_bench.bench.errors import BenchError
 from tricorn_bench.bench.trial import Stage, Trial
@@ -17,6 +18,8 @@ BEYOND_LIMIT = (0.5, 0.75, 1.0, 1.25, 2.0)
 """Shares of a database's connection limit."""
 SHARERS = 8
 """Workers that may share memory."""
+REFORK = 500
+"""Requests of a worker that becomes the mold."""
 LOADS = (0.30, 0.50, 0.70, 0.85)
 STEADY = 5.0
 """Seconds that all users are there, beyond the longest time that one thinks: each has asked."""
@@ -73,9 +76,10 @@ def best_class(asked: Asked) -> list[Configuration]:
 
 
 def sharing(asked: Asked) -> list[Configuration]:
-    """One class whose workers share nothing, what the arbiter has loaded, or what a mold has loaded."""
+    """One class whose workers share nothing, what the arbiter or a mold has loaded, or what one has learned."""
     named = CLASSES[asked.interface or "WSGI"][0].partition(" ")[0]
-    alike = [f"{named} -w {SHARERS}{flag}" for flag in ("", " --preload", " --mold")]
+    flags = ("", " --preload", " --mold", *([f" --mold --refork {REFORK}"] if named in REFORKED else []))
+    alike = [f"{named} -w {SHARERS}{flag}" for flag in flags]
     return [Configuration.parse(line) for line in alike]
 
 
