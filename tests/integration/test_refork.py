@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import re
 import signal
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 
 import pytest
 
@@ -221,6 +224,38 @@ def before_refork(server, worker):
         server.signal(signal.SIGTERM)
         assert server.wait_exit() == 0
         until(lambda: not server.leftovers(), "no process is left")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_is_killed_meanwhile_the_service_goes_on(seed: int) -> None:
+    """Any process but the arbiter, at any moment; with reloads, and more workers and less."""
+    dice = random.Random(seed)
+    config = f"worker_class = {dice.choice(('sync', 'gthread'))!r}\nrefork = [5, 20, 60]\ngraceful_timeout = 5\n"
+    with (
+        Warm(config, workers=dice.choice((1, 2, 3)), expects=".") as server,
+        Load(server.address, "/", clients=3, fields=CLOSE) as load,
+    ):
+        kills, end = 0, time.monotonic() + 8
+        while time.monotonic() < end:
+            load.settle(dice.randint(1, 300))
+            match dice.choice(("kill", "reload", "more", "less", "nothing", "nothing")):
+                case "kill":
+                    with suppress(ProcessLookupError):  # it has just ended
+                        kill(dice.choice(proc.children(server.pid)))
+                    kills += 1
+                case "reload":
+                    server.signal(signal.SIGHUP)
+                case "more":
+                    server.signal(signal.SIGTTIN)
+                case "less":
+                    server.signal(signal.SIGTTOU)
+        load.settle(20)
+        tally = load.stop()
+        server.signal(signal.SIGTERM)
+        assert server.wait_exit() == 0
+        server.log.join()
+        assert "defect" not in server.log.text
+    assert len(tally.failures) <= 3 * kills  # what a worker had that was killed, one of each client at most
 
 
 REFUSED = {
