@@ -145,6 +145,10 @@ def test_a_worker_that_becomes_the_mold(tmp_path: Path, worker_class: str) -> No
         forks = [each for each in server.records()[lines:] if each["hook"] == "post_fork"]
         assert len({mold, worker, *(each["pid"] for each in forks)}) == 4
         assert {each["worker"]["ppid"] for each in forks} == {server.pid}
+        lines = len(server.records())
+        server.signal(signal.SIGTERM)
+        assert server.wait_exit() == 0
+        assert server.names(lines) == ["worker_exit", "child_exit", "on_exit"]
 
 
 def test_hooks_between_the_boot_lines(tmp_path: Path) -> None:

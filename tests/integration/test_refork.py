@@ -263,6 +263,7 @@ REFUSED = {
     "reload = True\n": "refork needs a mold",
     "worker_class = 'gevent'\n": "refork works with the worker classes sync and gthread, not with gevent",
     "refork = '50, 20'\n": "expected numbers that rise",
+    "max_requests = 20\n": "refork = 20 is never reached",
 }
 
 

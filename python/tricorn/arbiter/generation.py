@@ -168,6 +168,11 @@ def _check_refork(config: Config) -> None:
         raise ConfigError("refork needs a mold: set preload_app = mold, and do not use it with reload.")
     if alias not in (*registry.REFORKED, AUTO):
         raise ConfigError(f"refork works with the worker classes {' and '.join(registry.REFORKED)}, not with {alias}.")
+    if 0 < config.max_requests <= config.refork[0]:
+        raise ConfigError(
+            f"refork = {config.refork[0]} is never reached: workers are replaced after {config.max_requests} requests "
+            "(max_requests). Set it lower than max_requests."
+        )
     if (config.uid, config.gid) != (os.geteuid(), os.getegid()):
         raise ConfigError(
             "refork needs workers that run as the user and the group of the server: a worker that has given up root "

@@ -423,7 +423,7 @@ class Worker(Contract, Preparation, ABC):
         forked.release()
         if self._core is not None:
             self._core.let_go_of_forks()
-        self._core = self._ready = self._handlers = None
+        self._handlers = None  # it holds this, and so the core
         self._release()
 
     def _release(self, descriptors: Sequence[int] = ()) -> None:
