@@ -87,11 +87,16 @@ def test_the_thread_that_keeps_the_gil_is_blamed_and_not_its_victim(
     files = {"work.py": HOLDS + KEEPS}
     with Site(config, app=f"work:{NAMES[worker_class]}", files=files) as server:
         assert server.get("/waits").status == 200
-        for line in told(server, "/keeps", 3):
+
+        def named() -> list[str]:
+            lines = told(server, "/keeps", 3)
+            assert all("GIL_VICTIM" in line for line in lines), "never its victim"
+            return [line for line in lines if "is held by thread " in line]
+
+        # On a busy machine the GIL may be free again when the doctor looks for the thread that had it.
+        for line in until(named, "the thread is named"):
             assert "work.py:" in line
             assert "Code: P.usleep(400_000)." in line
-            assert "GIL_VICTIM" in line
-            assert "is held by thread " in line
             assert "move its work to another process" in line
         with Control.connect(socket) as control:
             rows = until(lambda: control.ask("stalls")["stalls"], "it is summed up")
