@@ -65,6 +65,12 @@ HOOKS = (
     ("pre_request", "worker", "before each call of the application"),
     ("post_request", "worker", "after each call of the application"),
     ("on_reload", "arbiter", "HUP: the new configuration is in force; new workers are not forked yet"),
+    (
+        "canary_judge",
+        "arbiter",
+        "once a second while [canaries](../guides/canary.md) are compared with the old workers",
+    ),
+    ("on_rollback", "arbiter", "a reload was rolled back; the old configuration is in force again"),
     ("worker_int", "worker", "INT or QUIT came"),
     ("worker_abort", "worker", "ABRT came: the worker hangs, and is about to end"),
     ("worker_exit", "worker", "the worker is about to exit normally"),

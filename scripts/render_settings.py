@@ -49,6 +49,7 @@ from tricorn.config.unavailable import UNAVAILABLE
 from tricorn.config.validators import (
     Boolean,
     Bytes,
+    CanarySize,
     Choice,
     Choices,
     EnvAssignments,
@@ -157,6 +158,7 @@ FORMS = {
     Bytes: "bytes, or a number with a suffix: `512K`, `2M`, `1G`",
     Umask: "integer; octal if it starts with 0",
     Boolean: "`true` or `false`",
+    CanarySize: "integer, or a share such as `10%`",
     Preloading: "`true`, `false` or `mold`",
     Addresses: "addresses, comma-separated; in a file a string or a list",
     Doors: "addresses, comma-separated; in a file a string or a list",

@@ -111,8 +111,8 @@ class Effects:
                 self._run_reload_hooks(command)
             case Commit(number):
                 self._commit(number)
-            case Rollback(number):
-                self._roll_back(number)
+            case Rollback(number, reason):
+                self._roll_back(number, reason)
             case WorkersChanged(new, old):
                 hooks.may(generation.config, log, "nworkers_changed", self._server, new, old)
             case Notify(state):
@@ -218,11 +218,13 @@ class Effects:
         if self._upgrade.parent is None:  # else the name is still the other server's
             self._generations.current.set_title("master")
 
-    def _roll_back(self, number: int) -> None:
+    def _roll_back(self, number: int, reason: str) -> None:
         self._parts.statistics.count_reload("rolled_back")
         self._generations.roll_back(number)
         self._server.adopt(self._generations.current)
         self._pidfiles.roll_back()
+        generation = self._generations.current
+        hooks.may(generation.config, generation.log, "on_rollback", self._server, reason)
 
     # The service manager
 

@@ -35,6 +35,18 @@ def may(config: Config, log: Logger, name: str, *arguments: object) -> bool:
     return True
 
 
+def ask(config: Config, log: Logger, name: str, *arguments: object) -> bool | None:
+    """Returns the hook's answer; None if it has none, or fails, and then its traceback is in the log."""
+    try:
+        answer = getattr(config, name)(*arguments)
+        return None if answer is None else bool(answer)
+    except Exception:
+        log.exception("Exception in the hook %s", name)
+        return None
+    finally:
+        take_signals_back()
+
+
 def take_signals_back() -> None:
     """Restores SIGCHLD for the arbiter if a hook has used gevent's hub, which takes it."""
     patching = sys.modules.get("tricorn_green.patching")  # a process that has not imported it is not patched

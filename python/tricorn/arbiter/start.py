@@ -23,6 +23,7 @@ from tricorn.arbiter.loop import SIGNALS, Loop, Wakeup
 from tricorn.arbiter.parts import Parts, Statistics
 from tricorn.arbiter.periodic import Periodic
 from tricorn.arbiter.periodic.admin_pages import LoadHistory, StatusSnapshot
+from tricorn.arbiter.periodic.canary_watch import CanaryWatch
 from tricorn.arbiter.periodic.certificate_refresh import CertificateRefresh
 from tricorn.arbiter.periodic.collector_resolver import CollectorResolver
 from tricorn.arbiter.periodic.drain_watch import DrainWatch
@@ -207,6 +208,7 @@ def _jobs(parts: Parts, notifier: Notifier) -> list[Periodic]:
         StatsdGauges(parts, now),
         MemoryWatch(parts, now),
         DrainWatch(parts),
+        CanaryWatch(parts),
         StatusSnapshot(parts),
         CollectorResolver(parts, now),
         CertificateRefresh(parts),

@@ -95,7 +95,8 @@ def _help() -> str:
 def _timeout(given: float | None, asking: Asking) -> float:
     if given is not None:
         return given
-    return PATIENCE if asking.waits else TIMEOUT
+    watched = asking.arguments.get("for", 0.0)
+    return PATIENCE + watched if asking.waits else TIMEOUT
 
 
 def _ask(control: Control, asking: Asking, *, as_json: bool) -> int:

@@ -96,6 +96,26 @@ def _switch(word: str, flag: str, name: str) -> Callable[[list[str]], Asking]:
     return parse
 
 
+def _reload(rest: list[str]) -> Asking:
+    arguments: dict[str, object] = {"wait": True} if _take(rest, "--wait") else {}
+    rest = [part for word in rest for part in (word.split("=", 1) if word.startswith("--") else [word])]
+    if "--for" in rest:
+        place = rest.index("--for")
+        try:
+            arguments["for"] = float(rest[place + 1].removesuffix("s"))
+        except (IndexError, ValueError):
+            raise Usage from None
+        del rest[place : place + 2]
+    if rest[:1] == ["--canary"]:
+        size = _one(rest[1:] or ["1"])
+        if not (size.removesuffix("%").isascii() and size.removesuffix("%").isdigit()):
+            raise Usage
+        arguments["canary"] = size
+    elif rest:
+        raise Usage
+    return Asking("reload", arguments)
+
+
 def _requests(rest: list[str]) -> Asking:
     if not rest:
         return Asking("requests")
@@ -216,9 +236,10 @@ FORMS: dict[str, Form] = {
     ),
     "events": Form("events", "Follow events, one per line.", _plain("events")),
     "reload": Form(
-        "reload [--wait]",
-        "Reload, like HUP. --wait: exit with 0 when the new workers are ready, otherwise 1 and the reason.",
-        _switch("reload", "--wait", "wait"),
+        "reload [--wait] [--canary [N|N%]] [--for SECONDS]",
+        "Reload, like HUP. --wait: exit with 0 when the new workers are ready, otherwise 1 and the reason. --canary: "
+        "begin with N workers (1), compared with the old ones --for SECONDS.",
+        _reload,
     ),
     "scale": Form("scale N|+N|-N|auto", "Set the number of workers; auto: as configured.", _scale),
     "cancel": Form("cancel WORKER.SLOT@START", "Cancel a request; `requests` shows the identifier.", _cancel),

@@ -203,6 +203,27 @@ class Boolean(Record):
         raise Malformed("expected true or false")
 
 
+class CanarySize(Record):
+    """A number of workers, or a share of them: `10%`."""
+
+    metavar: str = "INT|INT%"
+
+    def parse(self, raw: object) -> int | str:
+        if isinstance(raw, str) and raw.strip().endswith("%"):
+            try:
+                share = _integer(raw.strip()[:-1])
+            except Malformed:
+                raise Malformed("expected a number, or a share such as 10%") from None
+            _check_range(share, 1, 100)
+            return f"{share}%"
+        try:
+            value = _integer(raw)
+        except Malformed as error:
+            raise Malformed(f"{error} or a share such as 10%") from None
+        _check_range(value, 0, 4096)
+        return value
+
+
 Mold = Literal["mold"]
 MOLD: Mold = "mold"
 

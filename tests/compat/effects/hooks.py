@@ -15,6 +15,8 @@ ARGUMENTS = {
     "on_starting": "server",
     "on_reload": "server",
     "when_ready": "server",
+    "canary_judge": "server, old, new",
+    "on_rollback": "server, reason",
     "mold_ready": "server, mold",
     "before_refork": "server, worker",
     "pre_fork": "server, worker",
@@ -98,10 +100,31 @@ def sees_before_refork(directory: Path) -> None:
         until(lambda: server.get("/hello").status == 200 and (directory / "before_refork").exists(), "it is called")
 
 
+def sees_canary_judge(directory: Path) -> None:
+    config = f"workers = 2\ncanary = 1\ncanary_time = 3600\nhere = {str(directory)!r}\n"
+    hook = f"{marking('canary_judge')}    return old.workers == 2 and new.workers == 1\n"
+    with Site(config + hook, workers=2) as server:
+        server.log.wait("Ready: ")
+        replaced(server, lambda: server.signal(signal.SIGHUP), workers=2)
+        assert server.log.matching("Canary: the hook canary_judge returned True")
+        assert (directory / "canary_judge").exists()
+
+
+def sees_on_rollback(directory: Path) -> None:
+    judge = "def canary_judge(server, old, new):\n    return False\n"
+    with Site(f"canary = 1\nhere = {str(directory)!r}\n{judge}{marking('on_rollback')}") as server:
+        server.log.wait("Ready: ")
+        server.signal(signal.SIGHUP)
+        server.log.wait("the hook canary_judge returned False")
+        until((directory / "on_rollback").exists, "on_rollback is called")
+
+
 ENDING = {
     "on_exit": sees_on_exit,
     "pre_exec": sees_pre_exec,
     "mold_ready": sees_mold_ready,
     "before_refork": sees_before_refork,
+    "canary_judge": sees_canary_judge,
+    "on_rollback": sees_on_rollback,
 }
-"""Hooks at the end of a server, of its second life, or of one with a mold: it cannot be shared."""
+"""Hooks at the end of a server, of its second life, or of one with a mold or canaries: it cannot be shared."""

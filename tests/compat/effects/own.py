@@ -269,6 +269,33 @@ def sees_drain_delay(directory: Path) -> None:
         assert time.monotonic() - began >= 0.9
 
 
+def sees_canary(directory: Path) -> None:
+    with Site("workers = 4\ncanary = '50%'\ncanary_time = 5\n", workers=4) as server:
+        server.log.wait("Ready: ")
+        server.signal(signal.SIGHUP)
+        server.log.wait("Canary: comparing 2 of 4 new workers with the old ones for 5 seconds")
+        assert len(server.worker_pids()) == 6
+        server.log.wait("starting the other new workers")
+        until(lambda: len(server.worker_pids()) == 4, "the new generation alone")
+
+
+def sees_canary_time(directory: Path) -> None:
+    with Site("canary = 1\ncanary_time = 1\n") as server:
+        server.log.wait("Ready: ")
+        server.signal(signal.SIGHUP)
+        server.log.wait("Canary: comparing 1 of 1 new workers")
+        began = time.monotonic()
+        server.log.wait("starting the other new workers")
+        assert 0.8 < time.monotonic() - began < 20
+
+
+def sees_canary_requests(directory: Path) -> None:
+    with Site("canary = 1\ncanary_time = 1\ncanary_requests = 7\n") as server:
+        server.log.wait("Ready: ")
+        server.signal(signal.SIGHUP)
+        server.log.wait(r"Canary: judged by 0 requests only \(canary_requests = 7\)")
+
+
 def sees_drain_quiet(directory: Path) -> None:
     with Site("drain_delay = 3600\ndrain_quiet = 1\n") as server:
         server.get("/hello")

@@ -194,7 +194,7 @@ def _route(row: dict[str, Any]) -> Route:
 def _server(status: dict[str, Any]) -> Server:
     notes = []
     if status.get("reloading"):
-        notes.append("reloading")
+        notes.append("comparing canaries" if status.get("canary") else "reloading")
     if status.get("state") == "stopping":
         notes.append("stopping")
     if status.get("successor"):

@@ -28,10 +28,22 @@ def events(before: State, event: Event, after: State, commands: Sequence[Command
             yield _of(worker, "gone", cause=worker.cause)
     for command in commands:
         yield from _done(command)
+    yield from _canary(before, after)
     if before.unready != after.unready:
         yield {"event": "readiness", "on": not after.unready}
     if before.stopping is None and after.stopping is not None:
         yield {"event": "stopping", "quick": after.stopping.quick}
+
+
+def _canary(before: State, after: State) -> Iterator[Json]:
+    was, watch = before.watch, after.watch
+    about: Json = {"generation": after.generation}
+    if was is None and watch is not None:
+        yield {"event": "canary_booting", **about, "workers": watch.workers}
+    if (was is None or was.since is None) and watch is not None and watch.since is not None:
+        yield {"event": "canary_watched", **about, "seconds": watch.plan.seconds}
+    if was is not None and watch is None and before.generation == after.generation and after.stopping is None:
+        yield {"event": "canary_passed", **about}
 
 
 def _done(command: Command) -> Iterator[Json]:
@@ -40,8 +52,8 @@ def _done(command: Command) -> Iterator[Json]:
             yield {"event": "reload_begun"}
         case Commit(generation):
             yield {"event": "reload_committed", "generation": generation}
-        case Rollback(generation):
-            yield {"event": "reload_rolled_back", "generation": generation}
+        case Rollback(generation, reason):
+            yield {"event": "reload_rolled_back", "generation": generation, "reason": reason}
         case WorkersChanged(new, old):
             yield {"event": "scaled", "workers": new, "previous": old}
 

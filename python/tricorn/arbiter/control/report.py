@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from tricorn.arbiter.control.inquiries import read_object
 from tricorn.arbiter.parts import Parts
 from tricorn.arbiter.policy.arguments import Refusal
+from tricorn.arbiter.policy.canary import Sample
 from tricorn.arbiter.policy.state import State
 from tricorn.arbiter.policy.worker import Booting, Leaving, Retiring, Worker
 from tricorn.arbiter.worker_handle import WorkerHandle
@@ -73,6 +74,7 @@ def status(state: State, parts: Parts, now: float, *, brief: bool = False) -> Js
         "uptime": round(now - parts.statistics.began, 3),
         "generation": state.generation,
         "reloading": state.is_reloading,
+        "canary": canary(state, now),
         "workers": {
             "target": state.target,
             "configured": state.policy.workers,
@@ -96,6 +98,30 @@ def mold(state: State, now: float) -> Json | None:
     if found is None:
         return None
     return {"pid": found.pid, "state": _state_of(found), "age": round(now - found.started, 3)}
+
+
+def canary(state: State, now: float) -> Json | None:
+    """Describes the canaries of a reload, while there are no other new workers; None without any."""
+    watch = state.watch
+    if watch is None:
+        return None
+    about: Json = {"workers": watch.workers, "state": "booting" if watch.since is None else "watched"}
+    if watch.since is not None:
+        about["seconds_left"] = round(max(0.0, watch.plan.seconds - (now - watch.since)), 1)
+    if watch.look is not None:
+        about |= {name: _sample(each) for name, each in (("new", watch.look.new), ("old", watch.look.old))}
+    return about
+
+
+def _sample(sample: Sample) -> Json:
+    return {
+        "workers": sample.workers,
+        "requests": sample.requests,
+        "failed": sample.failed,
+        "late": sample.late,
+        "p50": round(sample.percentile(0.5), 6),
+        "p95": round(sample.percentile(0.95), 6),
+    }
 
 
 def _directory() -> str | None:

@@ -2,6 +2,7 @@
 
 worker_watch         memory, silence, the server that we replace     statsd_gauges        workers, backlog, requests
 drain_watch          the end of `drain_delay`                        collector_resolver   names of collectors
+canary_watch         both generations of a reload with `canary`
 certificate_refresh  TLS files and ticket keys                       admin_pages          /status and the page's load
 memory_watch         memory of each process, for metrics
 """

@@ -10,10 +10,13 @@ from typing import ClassVar
 
 from tricorn.arbiter.policy import leaving, reloading, signals
 from tricorn.arbiter.policy.arguments import Arguments
+from tricorn.arbiter.policy.canary import Plan
 from tricorn.arbiter.policy.commands import Answer, Command, Kind, Log, Order, Refuse
 from tricorn.arbiter.policy.events import ControlRequest
+from tricorn.arbiter.policy.settings import Policy
 from tricorn.arbiter.policy.state import Decision, State
 from tricorn.arbiter.policy.worker import Leaving, Retiring, Serving, Worker
+from tricorn.config.validators import CanarySize, Invalid
 from tricorn.record import replace
 
 
@@ -27,19 +30,49 @@ class ReloadAll(ControlRequest):
     """Reloads the configuration and the workers, as HUP does."""
 
     word: ClassVar[str] = "reload"
-    takes: ClassVar[tuple[str, ...]] = ("wait",)
+    takes: ClassVar[tuple[str, ...]] = ("wait", "canary", "for")
     wait: bool = False
     """The answer comes when the new generation serves, or has failed."""
+    canary: int | str | None = None
+    """Workers of the new generation to begin with, in place of the configured number: `1`, `"10%"`."""
+    seconds: float | None = None
+    """For how long these are watched, in place of `canary_time`."""
 
     @classmethod
     def parse(cls, arguments: Arguments) -> ReloadAll:
-        return cls(arguments.flag("wait"))
+        """Accepts `1`, `"1"`, `"10%"`, and true, which is 1."""
+        return cls(arguments.flag("wait"), _canary(arguments), _seconds(arguments))
 
     def decide(self, state: State, ticket: int, now: float) -> Decision:
         if state.drain_at is not None:
             return _refuse(state, ticket, "The server is about to end.")
-        state, commands = reloading.hang_up(state)
+        state, commands = reloading.hang_up(state, self._plan(state.policy))
         return state, [*commands, Answer(ticket, {"status": "reloading"})]
+
+    def _plan(self, policy: Policy) -> Plan | None:
+        if self.canary is None and self.seconds is None:
+            return None
+        size = (policy.canary or 1) if self.canary is None else self.canary
+        return replace(policy.plan, size=size, seconds=policy.canary_time if self.seconds is None else self.seconds)
+
+
+def _canary(arguments: Arguments) -> int | str | None:
+    given = arguments.given.get("canary")
+    if given is None or given is True:
+        return None if given is None else 1
+    try:
+        return CanarySize().parse(given)
+    except Invalid:
+        raise arguments.refusal("canary", "a number such as 1, or a share such as 10%") from None
+
+
+def _seconds(arguments: Arguments) -> float | None:
+    if "for" not in arguments.given:
+        return None
+    seconds = arguments.seconds("for")
+    if seconds <= 0:
+        raise arguments.refusal("for", "a number of seconds")
+    return seconds
 
 
 class Scale(ControlRequest):
@@ -76,7 +109,11 @@ class Scale(ControlRequest):
         if not 1 <= target <= state.policy.max_workers:
             return _refuse(state, ticket, f"There can be 1 to {state.policy.max_workers} workers, not {target}.")
         state, commands = signals.resize(state, target)
-        state = replace(state, scaled=None if is_as_configured else target)
+        scaled = None if is_as_configured else target
+        trial = state.trial
+        if trial is not None and trial.watch is not None:
+            trial = replace(trial, scaled=scaled)
+        state = replace(state, scaled=scaled, trial=trial)
         return state, [*commands, Answer(ticket, {"previous": before, "workers": target})]
 
 

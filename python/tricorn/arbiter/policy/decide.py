@@ -19,6 +19,7 @@ from tricorn.arbiter.policy import (
 )
 from tricorn.arbiter.policy.commands import Command, Exit, Log, LogReady, Order, Send, Spawn
 from tricorn.arbiter.policy.events import (
+    CanarySeen,
     ChildExited,
     Event,
     KillRequested,
@@ -76,6 +77,8 @@ def decide(state: State, event: Event, now: float) -> Decision:  # noqa: C901  #
             decision = reloading.prepared(state, event)
         case Reloaded():
             decision = reloading.reloaded(state, event)
+        case CanarySeen():
+            decision = reloading.seen(state, event, now)
         case ReloadFailed(reason):
             decision = reloading.failed(state, reason)
         case Upgraded(pid):
@@ -174,7 +177,7 @@ def _reconcile(state: State, commands: list[Command], now: float) -> Decision:
     """Brings the workers there are to the number wanted, after every event."""
     if state.stopping is not None:
         return (state, commands) if state.processes else _finish(state, state.stopping, commands)
-    state, more = reloading.finish_trial(state, now)
+    state, more = reloading.advance_trial(state, now)
     commands += more
     state = retiring.admit_retirements(state)
     for generation, target in state.wanted():

@@ -6,6 +6,7 @@ from signal import Signals
 from typing import ClassVar
 
 from tricorn.arbiter.policy.arguments import Arguments
+from tricorn.arbiter.policy.canary import Look
 from tricorn.arbiter.policy.settings import Policy
 from tricorn.arbiter.policy.state import Decision, State
 from tricorn.record import Record
@@ -104,6 +105,15 @@ class ReloadFailed(Record):
     reason: str
 
 
+class CanarySeen(Record):
+    """A look at the pages of both generations while canaries are watched."""
+
+    generation: int
+    look: Look
+    opinion: bool | None = None
+    """The verdict of the hook `canary_judge`: the new generation is good, or bad; None: it has none."""
+
+
 class ChildExited(Record):
     nr: int
     status: int
@@ -167,6 +177,7 @@ Event = (
     | Prepared
     | Reloaded
     | ReloadFailed
+    | CanarySeen
     | ChildExited
     | Upgraded
     | Requested

@@ -40,6 +40,9 @@ def exited(state: State, worker: Worker, status: int, serving: tuple[str, ...], 
     failed = status if status in (ExitCode.WORKER_BOOT, ExitCode.APP_LOAD) else ExitCode.WORKER_BOOT
     if reason is None and status < 0 and worker.served_since is None:
         reason = f"killed by {signal_name(-status)} while it booted"
+    if reason is None and state.watch is not None and worker.generation == state.generation:
+        how = f"exited with code {status}" if status >= 0 else f"was killed by {signal_name(-status)}"
+        reason = f"a new worker (pid:{worker.pid}) {how}"
     return lost(state, worker, Failure(failed, reason, is_told=status == failed), now, logs)
 
 

@@ -4,6 +4,12 @@
        ^               |                    |
        +--ReloadFailed-+                    +--one fails--> rolled back: steady, with the old generation
 
+With `canary` a trial begins with a few workers, beside all of the old generation:
+
+    canaries boot --all of them serve--> watch --good--> the others boot --all are ready--> steady
+          |                                |                   |
+          +--one fails---------------------+--bad--------------+--one fails--> rolled back
+
 What is asked for meanwhile happens once, afterwards.
 """
 
@@ -11,7 +17,8 @@ from __future__ import annotations
 
 from signal import Signals
 
-from tricorn.arbiter.policy import leaving
+from tricorn.arbiter.policy import canary, leaving
+from tricorn.arbiter.policy.canary import Look, Plan, Watch
 from tricorn.arbiter.policy.commands import (
     Command,
     Commit,
@@ -22,20 +29,20 @@ from tricorn.arbiter.policy.commands import (
     RunReloadHooks,
     ServiceState,
 )
-from tricorn.arbiter.policy.events import Prepared, Reloaded
+from tricorn.arbiter.policy.events import CanarySeen, Prepared, Reloaded
 from tricorn.arbiter.policy.state import Decision, State, Trial
 from tricorn.arbiter.policy.worker import Leaving, Worker
 from tricorn.record import replace
 
 
-def hang_up(state: State) -> Decision:
-    """HUP."""
+def hang_up(state: State, plan: Plan | None = None) -> Decision:
+    """HUP. `plan`: the canary to begin with, in place of the configured one."""
     commands: list[Command] = [Log("info", "Hang up: Master")]
     if state.stopping is not None or state.drain_at is not None:
         return state, commands
     if state.is_reloading:
-        return replace(state, reload_pending=True), commands
-    return replace(state, loading=True), [*commands, Notify(ServiceState.RELOADING), Reload()]
+        return replace(state, reload_pending=True, next_canary=plan or state.next_canary), commands
+    return replace(state, loading=True, canary=plan), [*commands, Notify(ServiceState.RELOADING), Reload()]
 
 
 def code_changed(state: State, worker: Worker, path: str) -> Decision:
@@ -50,7 +57,7 @@ def code_changed(state: State, worker: Worker, path: str) -> Decision:
 def prepared(state: State, event: Prepared) -> Decision:
     """Calls the hooks with the number of workers wanted: an operator's outlives a reload that configures the same."""
     if not event.configuration:
-        return reloaded(state, Reloaded(event.generation, event.policy, state.target))
+        return _begin(state, Reloaded(event.generation, event.policy, state.target), watch=None)
     wanted = event.policy.workers
     if state.scaled is not None and event.policy.configures_as_many_as(state.policy):
         wanted = state.scaled
@@ -58,12 +65,21 @@ def prepared(state: State, event: Prepared) -> Decision:
 
 
 def reloaded(state: State, event: Reloaded) -> Decision:
+    plan = state.canary or event.policy.plan
+    workers = plan.of(_target(state, event))
+    # Without old workers that serve there is nothing to compare with, and nothing to lose.
+    can_compare = state.serving(state.generation) > 0 and not state.stand_in
+    return _begin(state, event, Watch(plan, workers) if workers > 0 and can_compare else None)
+
+
+def _begin(state: State, event: Reloaded, watch: Watch | None) -> Decision:
     if state.stopping is not None:
         return replace(state, loading=False), []
     state = replace(
         state,
         loading=False,
-        trial=Trial(state.generation, state.target, state.policy, state.scaled),
+        canary=None,
+        trial=Trial(state.generation, state.target, state.policy, state.scaled, watch),
         generation=event.generation,
         target=_target(state, event),
         scaled=state.scaled if event.target == state.scaled else None,
@@ -90,7 +106,11 @@ def roll_back(state: State, reason: str, now: float) -> Decision:
     trial = state.trial
     if trial is None:
         return state, []
-    failing = [*state.of(state.generation), *filter(None, [state.mold_of(state.generation)])]
+    failing = [
+        each
+        for each in state.processes.values()
+        if each.generation == state.generation and not isinstance(each.phase, Leaving)
+    ]
     log = Log("error", f"Reload failed; the old workers keep serving: {reason}")
     commands: list[Command] = [log, Rollback(state.generation, reason)]
     state = replace(state, generation=trial.previous, target=trial.target, policy=trial.policy, trial=None)
@@ -101,10 +121,14 @@ def roll_back(state: State, reason: str, now: float) -> Decision:
     return _steady(state, commands)
 
 
-def finish_trial(state: State, now: float) -> Decision:
-    """Tells the old generation to go once all workers of the new one serve."""
+def advance_trial(state: State, now: float) -> Decision:
+    """Begins the watch once all canaries serve, and tells the old generation to go once all of the new one serve."""
     trial = state.trial
-    if trial is None or state.serving(state.generation) < state.target:
+    if trial is None:
+        return state, []
+    if trial.watch is not None:
+        return _watch(state, trial, trial.watch, now)
+    if state.serving(state.generation) < state.target:
         return state, []
     commands: list[Command] = [Commit(state.generation)]
     state = replace(state, trial=None)
@@ -115,9 +139,53 @@ def finish_trial(state: State, now: float) -> Decision:
     return _steady(state, commands)
 
 
+def _watch(state: State, trial: Trial, watch: Watch, now: float) -> Decision:
+    if any(worker.stuck for worker in state.workers.values() if worker.generation == state.generation):
+        return roll_back(state, "a request of a new worker exceeded timeout", now)
+    if state.target == 0:  # WINCH
+        return advance_trial(replace(state, trial=replace(trial, watch=None)), now)
+    if watch.since is not None or state.serving(state.generation) < min(watch.workers, state.target):
+        return state, []
+    count, seconds = f"{watch.workers} of {state.target}", watch.plan.seconds
+    log = Log("info", f"Canary: comparing {count} new workers with the old ones for {seconds:g} seconds.")
+    return replace(state, trial=replace(trial, watch=replace(watch, since=now))), [log]
+
+
+def seen(state: State, event: CanarySeen, now: float) -> Decision:
+    """Decides on a look at both generations."""
+    trial, watch = state.trial, state.watch
+    if trial is None or watch is None or event.generation != state.generation or state.drain_at is not None:
+        return state, []
+    look = event.look
+    reason = canary.judge(look, watch.plan) if event.opinion is None else None
+    if event.opinion is False:
+        reason = "the hook canary_judge returned False"
+    if reason is not None:
+        return roll_back(state, reason, now)
+    if event.opinion or watch.is_over(now):
+        log = _passed(look, watch.plan, by_hook=event.opinion is True)
+        return replace(state, trial=replace(trial, watch=None)), [log]
+    commands: list[Command] = []
+    if not watch.warned and canary.is_shorter(look):
+        text = "Canary: the responses of the new workers are less than half as long as those of the old ones."
+        commands.append(Log("warning", text))
+    watch = replace(watch, look=look, warned=watch.warned or bool(commands))
+    return replace(state, trial=replace(trial, watch=watch)), commands
+
+
+def _passed(look: Look, plan: Plan, *, by_hook: bool) -> Log:
+    if by_hook:
+        return Log("info", "Canary: the hook canary_judge returned True; starting the other new workers.")
+    if look.new.requests < plan.requests:
+        few, wanted = look.new.requests, f"canary_requests = {plan.requests}"
+        return Log("warning", f"Canary: judged by {few} requests only ({wanted}); starting the other new workers.")
+    return Log("info", f"Canary: no difference found: {canary.described(look)}; starting the other new workers.")
+
+
 def _steady(state: State, commands: list[Command]) -> Decision:
     if state.reload_pending and state.stopping is None:
-        return replace(state, reload_pending=False, loading=True), [*commands, Reload()]
+        state = replace(state, reload_pending=False, loading=True, canary=state.next_canary, next_canary=None)
+        return state, [*commands, Reload()]
     if state.stopping is None and state.proven:
         commands = [*commands, Notify(ServiceState.READY)]
     return state, commands

@@ -59,10 +59,9 @@ def _has_turn(phase: Phase) -> bool:
 def stop_replaced(state: State, now: float) -> Decision:
     """Tells workers to leave whose successors serve."""
     commands: list[Command] = []
-    waiting = [(worker, worker.phase) for worker in state.workers.values() if isinstance(worker.phase, Retiring)]
-    spare = state.serving(state.generation) + len(waiting) - state.wanted_now
-    # The stuck ones first: they serve least.
-    for worker, phase in sorted(waiting, key=lambda each: -each[1].stuck)[: max(0, spare)]:
+    retiring = [(worker, worker.phase) for worker in state.workers.values() if isinstance(worker.phase, Retiring)]
+    retiring.sort(key=lambda each: -each[1].stuck)  # the stuck ones first: they serve least
+    for worker, phase in [each for wanted in state.wanted() for each in _spare(state, retiring, *wanted)]:
         level: Level = "debug" if phase.stuck else "info"  # a stuck one has been told of
         commands.append(Log(level, f"Replacing worker (pid:{worker.pid}): {phase.reason}."))
         if worker.becomes_mold:
@@ -70,6 +69,14 @@ def stop_replaced(state: State, now: float) -> Decision:
         state, told = leaving.leave(state, worker, Signals.SIGTERM, now)
         commands += told
     return state, commands
+
+
+def _spare(
+    state: State, retiring: list[tuple[Worker, Retiring]], generation: int, target: int
+) -> list[tuple[Worker, Retiring]]:
+    """Returns those of this generation that `target` others can do without."""
+    waiting = [each for each in retiring if each[0].generation == generation]
+    return waiting[: max(0, state.serving(generation) + len(waiting) - target)]
 
 
 def stuck(state: State, worker: Worker, call: Stuck) -> Decision:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tricorn.arbiter.policy.canary import Plan
 from tricorn.record import Record
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ class Policy(Record):
     """Requests after which a worker becomes the mold, for the first time, the second and so on."""
     daemon: bool
     reuse_port: bool
+    canary: int | str
+    canary_time: float
+    canary_requests: int
     workers: int
     """The configured number; hooks and operators may want another one."""
     sizing: Sizing | None
@@ -43,6 +47,10 @@ class Policy(Record):
         settings: dict[str, Any] = {name: getattr(config, name) for name in cls.__match_args__[:-1]}
         most = config.workers if config.sizing is None else config.sizing.most
         return cls(**settings, max_workers=most + SPARE_WORKERS)
+
+    @property
+    def plan(self) -> Plan:
+        return Plan(self.canary, self.canary_time, self.canary_requests)
 
     def configures_as_many_as(self, before: Policy) -> bool:
         """Whether the number is configured as it was; `auto` is compared for the same kind of worker."""

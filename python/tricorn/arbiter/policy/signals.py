@@ -57,7 +57,11 @@ def resize(state: State, target: int) -> Decision:
         commands.append(Log("warning", f"Cannot run more than {target} workers."))
     if target == state.target:
         return state, commands
-    return replace(state, target=target), [*commands, WorkersChanged(target, state.target)]
+    commands.append(WorkersChanged(target, state.target))
+    trial = state.trial
+    if trial is not None and trial.watch is not None:  # which generation stays is not known yet
+        trial = replace(trial, target=min(target, trial.policy.max_workers))
+    return replace(state, target=target, trial=trial), commands
 
 
 def _on_usr1(state: State, now: float) -> Decision:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
+from tricorn.arbiter.policy.canary import Plan, Watch
 from tricorn.arbiter.policy.commands import Command
 from tricorn.arbiter.policy.settings import Policy
 from tricorn.arbiter.policy.worker import Booting, Leaving, Serving, Worker, contribution
@@ -39,6 +40,8 @@ class Trial(Record):
     policy: Policy
     """The policy of the previous generation, in force again if this one fails."""
     scaled: int | None = None
+    watch: Watch | None = None
+    """Only canaries are wanted of the current generation; None: all workers."""
 
 
 class Refork(Record):
@@ -89,6 +92,10 @@ class State(Record):
     """A Reload was commanded and has not come back."""
     reload_pending: bool = False
     """Another reload was asked for while one is under way."""
+    canary: Plan | None = None
+    """Asked for with the reload that is being loaded, in place of the configured one."""
+    next_canary: Plan | None = None
+    """Asked for with the reload that is pending."""
     drain_at: float | None = None
     """TERM came and is followed at this time, so that load balancers notice first."""
     reopened: float = -NEVER
@@ -173,13 +180,18 @@ class State(Record):
         return self.loading or self.trial is not None
 
     @property
+    def watch(self) -> Watch | None:
+        return None if self.trial is None else self.trial.watch
+
+    @property
     def wanted_now(self) -> int:
         """Workers of this generation that should be there."""
         return self.target + self.extra
 
     def wanted(self) -> Iterator[tuple[int, int]]:
         """The generations that should have workers, and how many."""
-        yield self.generation, self.wanted_now
+        watch = self.watch
+        yield self.generation, self.wanted_now if watch is None else min(watch.workers, self.wanted_now)
         if self.trial is not None:
             yield self.trial.previous, self.trial.target
 

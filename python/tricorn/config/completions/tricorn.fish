@@ -64,6 +64,8 @@ complete -c tricorn -l max-worker-memory -x -d 'Replace a worker when it uses mo
 complete -c tricorn -l max-worker-lifetime -x -d 'Replace a worker after this many seconds; 0 disables it.'
 complete -c tricorn -l max-worker-lifetime-jitter -x -d 'Random jitter added to max_worker_lifetime.'
 complete -c tricorn -l drain-delay -x -d 'Keep serving for this many seconds after TERM, with the readiness path answering 503.'
+complete -c tricorn -l canary -x -d 'Workers that a reload begins with, compared with the old ones; 0: all at once.'
+complete -c tricorn -l canary-time -x -d 'Seconds for which canaries are compared with the old workers.'
 complete -c tricorn -l asgi-loop -x -a 'auto asyncio uvloop' -d 'Event loop of asgi workers: auto, asyncio or uvloop.'
 complete -c tricorn -l asgi-lifespan -x -a 'auto on off' -d 'ASGI lifespan events (startup and shutdown): auto, on or off.'
 complete -c tricorn -l asgi-disconnect-grace-period -x -d 'Seconds an ASGI task may continue after its client disconnects.'

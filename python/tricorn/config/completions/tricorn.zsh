@@ -73,6 +73,8 @@ _arguments -s -S \
     '(--max-worker-lifetime)--max-worker-lifetime=[Replace a worker after this many seconds; 0 disables it.]:value: ' \
     '(--max-worker-lifetime-jitter)--max-worker-lifetime-jitter=[Random jitter added to max_worker_lifetime.]:value: ' \
     '(--drain-delay)--drain-delay=[Keep serving for this many seconds after TERM, with the readiness path answering 503.]:value: ' \
+    '(--canary)--canary=[Workers that a reload begins with, compared with the old ones; 0\: all at once.]:value: ' \
+    '(--canary-time)--canary-time=[Seconds for which canaries are compared with the old workers.]:value: ' \
     '(--asgi-loop)--asgi-loop=[Event loop of asgi workers\: auto, asyncio or uvloop.]:value:(auto asyncio uvloop)' \
     '(--asgi-lifespan)--asgi-lifespan=[ASGI lifespan events (startup and shutdown)\: auto, on or off.]:value:(auto on off)' \
     '(--asgi-disconnect-grace-period)--asgi-disconnect-grace-period=[Seconds an ASGI task may continue after its client disconnects.]:value: ' \

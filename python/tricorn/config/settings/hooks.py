@@ -39,6 +39,23 @@ class Hooks(Section):
         "In the arbiter on HUP, after the new configuration is loaded and before new workers start.",
     )
 
+    canary_judge = _hook(
+        "server, old, new",
+        "In the arbiter, once a second while canaries are compared with the old workers (`canary`).",
+        "True starts the other new workers, False rolls the reload back, None leaves the verdict to the server. `old` "
+        "and `new` have `workers`, `requests`, `failed`, `late`, `bytes_out`, `failing` (the share that failed) and "
+        "`percentile(share)` (seconds). An exception counts as None. The arbiter does nothing else meanwhile: return "
+        "at once, and let a thread ask other services.",
+        own=True,
+    )
+
+    on_rollback = _hook(
+        "server, reason",
+        "In the arbiter, after a reload was rolled back; the old configuration is in force again.",
+        "A configuration that cannot be used is refused, and nothing is rolled back then.",
+        own=True,
+    )
+
     when_ready = _hook("server", "When the server is listening, before the first worker starts.")
 
     mold_ready = _hook(

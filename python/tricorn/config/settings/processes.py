@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tricorn.config.lookups import ClassName
 from tricorn.config.setting import Section, Setting, fixed
-from tricorn.config.validators import YEAR, Boolean, Bytes, Integer, Seconds, WorkerCount
+from tricorn.config.validators import YEAR, Boolean, Bytes, CanarySize, Integer, Seconds, WorkerCount
 
 AUTO = "auto"
 WORKER_CLASSES = (AUTO, "sync", "gthread", "gevent", "eventlet", "asgi", "tornado", "aiohttp")
@@ -214,6 +214,36 @@ class Processes(Section):
         "graceful shutdown begin. During this time each response has `Connection: close`, so that balancers without "
         "readiness probes (nginx, layer 4) move their pools too. It ends early if there is no request for "
         "`drain_quiet`.",
+    )
+
+    canary = Setting(
+        kind=CanarySize(),
+        default=0,
+        own=True,
+        help="Workers that a reload begins with, compared with the old ones; 0: all at once.",
+        doc="A number, or a share of `workers` such as `10%`, rounded up. They serve beside all of the old workers for "
+        "`canary_time`. The reload is rolled back if one of them ends or is stuck, if more of their requests fail, or "
+        "if they take longer. Otherwise the other new workers are started. See [canary](../guides/canary.md). `reload` "
+        "(changed code) replaces all workers at once.",
+    )
+
+    canary_time = Setting(
+        kind=Seconds(min=1, max=YEAR),
+        default=60,
+        own=True,
+        rare=True,
+        help="Seconds for which canaries are compared with the old workers.",
+        doc="Times are compared after a warm-up: ten seconds and 50 requests for each canary, or a fifth of this time "
+        "and a tenth of `canary_requests` if that is less, and half of this time at most.",
+    )
+
+    canary_requests = Setting(
+        kind=Integer(min=1),
+        default=500,
+        own=True,
+        part_of=fixed("canary", 500),
+        help="Requests to the canaries below which the log says that they were too few.",
+        doc="The other new workers are started nevertheless when `canary_time` is over.",
     )
 
     drain_quiet = Setting(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from tricorn.arbiter.policy.canary import Look, Plan, Sample
 from tricorn.arbiter.policy.commands import (
     CloseListeners,
+    Command,
     Commit,
     LogReady,
     Notify,
@@ -13,12 +15,26 @@ from tricorn.arbiter.policy.commands import (
     Rollback,
     ServiceState,
     Spawn,
+    StartMold,
 )
-from tricorn.arbiter.policy.events import ChildExited, Quiet, ReloadFailed, Spawned, Start, Told
+from tricorn.arbiter.policy.control_requests import Kill, ReloadAll, Scale
+from tricorn.arbiter.policy.events import (
+    CanarySeen,
+    ChildExited,
+    Prepared,
+    Quiet,
+    ReloadFailed,
+    Requested,
+    Resized,
+    Spawned,
+    Start,
+    Told,
+)
 from tricorn.arbiter.policy.exits import BACKOFF_FIRST
-from tricorn.workers.messages import BootFailed, Changed, Parted, Ready
+from tricorn.arbiter.policy.worker import Leaving, Retiring
+from tricorn.workers.messages import BootFailed, Changed, Parted, Ready, Retire, Stuck
 
-from tests.unit.arbiter.policy.support import arbiter, exits, quiet, running, sends, spawned, texts
+from tests.unit.arbiter.policy.support import Arbiter, arbiter, exits, quiet, running, sends, spawned, texts
 
 
 class TestHangUp:
@@ -132,6 +148,213 @@ class TestHangUp:
         it.signal("HUP")
         it.signal("TERM")
         assert spawned(it.reload(2, 1)) == []
+
+
+GOOD = Look(Sample(requests=4000), Sample(requests=1000))
+BAD = Look(Sample(requests=4000), Sample(requests=1000, failed=100))
+
+
+def looking(it: Arbiter, look: Look = GOOD, opinion: bool | None = None, generation: int = 2) -> list[Command]:
+    return it.feel(CanarySeen(generation, look, opinion))
+
+
+def watched(workers: int = 3, **settings: float | str) -> Arbiter:
+    """A reload of which one canary, worker 4 of 3 old ones, is watched."""
+    it = running(workers)
+    assert spawned(it.hang_up(policy=quiet(canary=1, canary_time=60, **settings))) == [workers + 1]
+    ready = it.feel(Told(workers + 1, Ready()))
+    assert texts(ready, "info") == [f"Canary: comparing 1 of {workers} new workers with the old ones for 60 seconds."]
+    return it
+
+
+class TestCanary:
+    def test_some_of_the_new_workers_serve_beside_all_of_the_old_ones_until_the_time_is_over(self) -> None:
+        it = watched()
+        it.now += 59
+        assert looking(it) == []
+        it.now += 1
+        commands = looking(it)
+        assert spawned(commands) == [5, 6]
+        assert texts(commands) == [
+            "Canary: no difference found: 0.0% of 1000 requests failed (old: 0.0%); starting the other new workers."
+        ]
+        assert sends(it.feel(Told(5, Ready()))) == []
+        done = it.feel(Told(6, Ready()))
+        assert sends(done) == [(1, "SIGTERM"), (2, "SIGTERM"), (3, "SIGTERM")]
+        assert Commit(2) in done
+
+    def test_the_watch_begins_when_all_canaries_serve(self) -> None:
+        it = running(4)
+        assert spawned(it.hang_up(policy=quiet(canary="50%"))) == [5, 6]
+        assert it.feel(Told(5, Ready())) != []
+        it.now += 100
+        assert looking(it) == []
+        assert texts(it.feel(Told(6, Ready())))[-1].startswith("Canary: comparing 2 of 4 new workers")
+        it.now += 59
+        assert spawned(looking(it)) == []
+
+    def test_a_canary_that_is_worse_is_rolled_back_at_once(self) -> None:
+        it = watched()
+        it.now += 1
+        commands = looking(it, BAD)
+        assert sends(commands) == [(4, "SIGTERM")]
+        assert (
+            Rollback(2, "100 of 1000 requests of the new workers failed (10.0%), and 0 of 4000 of the old ones (0.0%)")
+            in commands
+        )
+        assert it.state.generation == 1
+        assert it.state.trial is None
+        assert looking(it, BAD) == [], "the news comes late"
+
+    def test_one_that_serves_all_is_committed_when_it_has_been_watched(self) -> None:
+        it = watched(workers=1)
+        it.now += 60
+        commands = looking(it)
+        assert Commit(2) in commands
+        assert sends(commands) == [(1, "SIGTERM")]
+
+    @pytest.mark.parametrize(
+        ("status", "how"), [(-9, "was killed by SIGKILL"), (-11, "was killed by SIGSEGV"), (1, "exited with code 1")]
+    )
+    def test_one_that_dies_is_rolled_back(self, status: int, how: str) -> None:
+        it = watched()
+        assert Rollback(2, f"a new worker (pid:104) {how}") in it.feel(ChildExited(4, status))
+        assert spawned(it.feel(ChildExited(1, -9))) == [5]
+
+    def test_one_that_is_stuck_is_rolled_back_and_aborted(self) -> None:
+        it = watched()
+        commands = it.feel(Told(4, Stuck("timeout", 0, 30.0, "GET /", ())))
+        assert Rollback(2, "a request of a new worker exceeded timeout") in commands
+        assert sends(commands) == [(4, "SIGTERM")]
+        phase = it.state.workers[4].phase
+        assert isinstance(phase, Leaving)
+        assert phase.stuck == 1
+
+    def test_one_that_was_told_to_go_is_replaced(self) -> None:
+        it = watched()
+        it.feel(Told(4, Ready()))
+        it.feel(Requested(1, Kill(4)))
+        assert spawned(it.feel(ChildExited(4, 0))) == []
+        assert it.state.watch is not None
+        assert [worker.generation for worker in it.state.workers.values()] == [1, 1, 1, 2]
+
+    def test_an_old_one_that_is_stuck_is_replaced_by_one_of_its_generation_which_serves_first(self) -> None:
+        it = watched()
+        assert spawned(it.feel(Told(1, Stuck("timeout", 0, 30.0, "GET /", ())))) == [5]
+        assert it.state.workers[5].generation == 1
+        assert sends(it.feel(Told(5, Ready()))) == [(1, "SIGTERM")]
+        assert it.state.watch is not None
+
+    def test_old_ones_that_are_due_to_be_replaced_keep_the_code_that_they_have(self) -> None:
+        it = watched()
+        it.feel(Told(1, Retire("it has served 10 requests")))
+        assert not isinstance(it.state.workers[1].phase, Retiring)
+
+    def test_too_few_requests_are_told(self) -> None:
+        it = watched()
+        it.now += 60
+        assert texts(looking(it, Look(Sample(requests=50), Sample(requests=3)))) == [
+            "Canary: judged by 3 requests only (canary_requests = 500); starting the other new workers."
+        ]
+
+    def test_shorter_responses_are_told_once(self) -> None:
+        it = watched()
+        look = Look(Sample(requests=1000, bytes_out=10**6), Sample(requests=1000, bytes_out=10**5))
+        warning = "Canary: the responses of the new workers are less than half as long as those of the old ones."
+        assert texts(looking(it, look)) == [warning]
+        assert texts(looking(it, look)) == []
+
+    def test_the_hook_has_the_last_word(self) -> None:
+        it = watched()
+        assert texts(looking(it, BAD, opinion=True)) == [
+            "Canary: the hook canary_judge returned True; starting the other new workers."
+        ]
+        it = watched()
+        assert Rollback(2, "the hook canary_judge returned False") in looking(it, GOOD, opinion=False)
+
+    def test_a_reload_asked_for_meanwhile_happens_afterwards(self) -> None:
+        it = watched()
+        assert Reload() not in it.signal("HUP")
+        assert Reload() in looking(it, BAD)
+
+    def test_a_stop_ends_it(self) -> None:
+        it = watched()
+        assert sends(it.signal("TERM")) == [(nr, "SIGTERM") for nr in (1, 2, 3, 4)]
+        assert looking(it) == []
+        assert spawned(it.feel(ChildExited(4, 0))) == []
+
+    def test_a_delayed_stop_leaves_things_as_they_are(self) -> None:
+        it = running(3, drain_delay=10)
+        it.hang_up(policy=quiet(canary=1, drain_delay=10))
+        it.feel(Told(4, Ready()))
+        it.signal("TERM")
+        it.now += 60
+        assert looking(it, BAD) == []
+
+    def test_scaling_holds_for_whichever_generation_stays(self) -> None:
+        it = watched()
+        assert spawned(it.signal("TTIN")) == [5]
+        assert it.state.workers[5].generation == 1
+        looking(it, BAD)
+        assert it.state.target == 4
+        it = watched()
+        it.feel(Requested(1, Scale(5)))
+        it.now += 60
+        looking(it)
+        assert len(it.state.of(2)) == 5
+        it.feel(ChildExited(4, -9))
+        assert (it.state.target, it.state.scaled) == (5, 5)
+
+    def test_no_workers_at_all_are_not_watched(self) -> None:
+        it = watched()
+        assert Commit(2) in it.feel(Resized(0))
+
+    @pytest.mark.parametrize("why", ["off", "code", "nobody serves"])
+    def test_all_new_workers_at_once(self, why: str) -> None:
+        it = running(2, reload=True)
+        policy = quiet(canary=0 if why == "off" else 1, reload=True)
+        if why == "code":
+            it.feel(Told(1, Changed("app.py")))
+            commands = it.feel(Prepared(2, policy, configuration=False))
+        else:
+            if why == "nobody serves":
+                for nr in (1, 2):
+                    it.feel(ChildExited(nr, -9))
+            commands = it.hang_up(policy=policy) + it.wait(BACKOFF_FIRST)
+        assert [it.state.workers[nr].generation for nr in spawned(commands)].count(2) == 2
+        assert it.state.watch is None
+
+    def test_an_operator_asks_for_another_one(self) -> None:
+        it = running(4)
+        assert Reload() in it.feel(Requested(1, ReloadAll(canary="50%", seconds=7.0)))
+        assert len(spawned(it.reload())) == 2
+        assert it.state.watch is not None
+        assert it.state.watch.plan == Plan("50%", 7.0, 500)
+        it.feel(Requested(2, ReloadAll(canary=0)))
+        it.signal("HUP")
+        for worker in it.state.of(2):
+            it.feel(Told(worker.nr, Ready()))
+        assert Reload() in looking(it, GOOD, opinion=True) + [
+            each for worker in it.state.of(2) for each in it.feel(Told(worker.nr, Ready()))
+        ]
+        it.reload(3, policy=quiet(canary=1))
+        assert it.state.watch is None, "what was asked for, though HUP came after it"
+        assert it.state.canary is it.state.next_canary is None
+
+    def test_a_mold_forks_as_many_as_are_wanted(self) -> None:
+        it = arbiter(3, molds=True)
+        it.feel(Start())
+        it.feel(Told(1, Ready()))
+        for nr in (2, 3, 4):
+            it.feel(Spawned(nr, nr + 100))
+            it.feel(Told(nr, Ready()))
+        begun = it.hang_up(policy=quiet(molds=True, canary=1))
+        (mold,) = [each.nr for each in begun if isinstance(each, StartMold)]
+        assert spawned(it.feel(Told(mold, Ready()))) == [mold + 1]
+        it.feel(Spawned(mold + 1, 999))
+        it.feel(Told(mold + 1, Ready()))
+        it.now += 60
+        assert len(spawned(looking(it))) == 2
 
 
 class TestCodeChanged:

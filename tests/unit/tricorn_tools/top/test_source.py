@@ -102,6 +102,15 @@ def source_of(made: Made, tmp_path: Path) -> source.Source:
     return source.Source(made, Memories(tmp_path))
 
 
+@pytest.mark.parametrize(("canary", "note"), [(None, "reloading"), ({"workers": 1}, "comparing canaries")])
+def test_a_reload_is_told_and_whether_canaries_serve(
+    canary: object, note: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(STATUS, "reloading", True)
+    monkeypatch.setitem(STATUS, "canary", canary)
+    assert note in source_of(Made(row(1)), tmp_path).look().server.notes
+
+
 def test_a_look_has_what_the_pages_have(tmp_path: Path) -> None:
     made = Made(row(1), row(2, state="retiring", stuck=1, note="timeout"))
     first = made.words(0)
