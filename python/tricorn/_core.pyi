@@ -267,14 +267,20 @@ class Scoreboard:
         """How many requests the worker has begun; 0 for a page no worker has begun."""
 
     def order(
-        self, *, not_ready: bool = False, drain: bool = False, yields: bool = False, replaced: bool = False
+        self,
+        *,
+        not_ready: bool = False,
+        drain: bool = False,
+        yields: bool = False,
+        replaced: bool = False,
+        reconnect: bool = False,
     ) -> None:
         """Tells the worker's core what to do by itself; the orders before are replaced.
 
         `not_ready`: its readiness path answers 503. `drain`: it drains, though its Python may never run again. The core
         looks when it ticks and when a signal wakes it. `yields`: when it drains it takes no more connections, since
-        others listen on the same sockets. `replaced`: others serve on when it has left. A worker that has not begun its
-        page yet finds them when it does.
+        others listen on the same sockets. `replaced`: others serve on when it has left. `reconnect`: each reply
+        is the last of its connection. A worker that has not begun its page yet finds them when it does.
         """
 
     @property

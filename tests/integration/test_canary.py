@@ -14,6 +14,7 @@ from tricorn.control.client import Control, Refused
 
 from tests.harness import Load, configured, proc, until
 from tests.harness.classes import each
+from tests.harness.http2 import Http2Wire
 from tests.harness.load import CLOSE
 from tests.harness.site import Site
 from tests.harness.wire import Reply
@@ -58,6 +59,9 @@ ACTS = {
     "slow": "{sleep}(0.01); status = '200 OK'",
     "dies": "status = '200 OK'; number == 50 and os.kill(os.getpid(), 9)",
 }
+NO_ERROR = 0
+"""Of HTTP/2: a connection that ended well."""
+
 WHY = {
     "fails": r"requests of the new workers failed \(",
     "slow": "the new workers are slower: median ",
@@ -141,6 +145,34 @@ def test_code_that_is_as_good_is_rolled_out(worker_class: str, mold: bool) -> No
         assert {server.get("/").body for _ in range(20)} == {b"new"}
         tally = load.stop()
     assert tally.failures == []
+
+
+@pytest.mark.parametrize("worker_class", each("gthread", "asgi"))
+def test_clients_whose_connections_stay_open_meet_the_canary(worker_class: str) -> None:
+    """Pools of a load balancer; these classes have room for all of them in one worker."""
+    with (
+        Canaries(worker_class, seconds=20.0) as server,
+        Load(server.address, "/", clients=8, check=lambda reply: reply.body in (b"old", b"new")) as load,
+    ):
+        old = set(server.worker_pids())
+        load.settle(100)
+        server.begin("slow")
+        server.end_of_rollback(old)
+        assert server.log.matching(WHY["slow"])
+        tally = load.stop()
+    assert tally.failures == []
+
+
+def test_clients_of_http2_connect_anew_and_lose_nothing() -> None:
+    with Canaries(seconds=3600.0, more="http_protocols = 'h2,h1'\nhttp2_cleartext = 'prior-knowledge'\n") as server:
+        with Http2Wire(server.connect()) as wire:
+            assert wire.get("/").body == b"old"
+            assert wire.goaway is None
+            server.begin()
+            while wire.goaway is None:
+                assert wire.get("/").status == 200
+            assert wire.end() == NO_ERROR
+        server.log.wait("Canary: comparing")
 
 
 def test_worse_code_in_a_mold_is_rolled_back_with_its_mold() -> None:

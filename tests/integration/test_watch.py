@@ -341,6 +341,18 @@ def test_an_idle_worker_drains_by_order(start: Any) -> None:
     assert process.process.wait(60) == 0
 
 
+def test_clients_connect_anew_while_it_is_ordered_and_no_response_is_lost(start: Any) -> None:
+    process = start("gthread", threads=2)
+    with Wire(process.address) as wire:
+        assert not wire.get("/").closes
+        Scoreboard(process.page).order(reconnect=True)
+        reply = wire.get("/")
+        assert (reply.status, reply.closes) == (200, True)
+    assert process.get("/").closes
+    Scoreboard(process.page).order()
+    assert not process.get("/").closes
+
+
 # max_requests
 
 

@@ -227,6 +227,14 @@ PROCESSES = (
         (f"{UNIT}/policy/test_canary.py -k errors",),
     ),
     Fault(
+        "connections_close_for_ever",
+        "clients connect anew for a second only when canaries serve, whatever becomes of them",
+        f"{POLICY}/reloading.py",
+        "        commands.append(_share(state, reconnect=False))",
+        "        pass",
+        (f"{UNIT}/policy/test_generations.py",),
+    ),
+    Fault(
         "rubbish_of_canaries_counts",
         "counters that fall are not counted for or against canaries",
         f"{ARBITER}/periodic/canary_watch.py",

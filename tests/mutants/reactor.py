@@ -531,7 +531,7 @@ REACTOR = (
         "announced_closes",
         "each reply closes its connection once readiness is denied",
         f"{SRC}/engine/mod.rs",
-        "shared.board.orders_not_ready()",
+        "shared.board.orders_close()",
         "false",
         ("tests/integration/test_leaving.py -k operator",),
     ),

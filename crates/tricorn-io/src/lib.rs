@@ -78,7 +78,7 @@ pub use scoreboard::outside;
 pub use scoreboard::routes::{MOST_ROUTES, RouteCounts, Routes, routes_bytes};
 pub use scoreboard::sessions::{MAILBOXES, SESSION_BYTES, Sessions};
 pub use scoreboard::{
-    Call, CancelOrder, DRAIN, ENTRY, NOT_READY, Phase, REPLACED, Scoreboard, TABLE, WORDS, YIELD, page_bytes,
+    Call, CancelOrder, DRAIN, ENTRY, NOT_READY, Phase, RECONNECT, REPLACED, Scoreboard, TABLE, WORDS, YIELD, page_bytes,
 };
 pub use stream::Room as WaitForRoom;
 pub use stream::Stream;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use tricorn_io::clock::{SECOND, now, wall_micros};
 use tricorn_io::metrics::{FAMILIES, Sources, live};
 use tricorn_io::{
-    ARBITER, Call, CancelOrder, DRAIN, GROUP_BYTES, Group, GroupWord, LedgerWord, MOLD, NOT_READY, REPLACED, WORDS,
-    YIELD, outside,
+    ARBITER, Call, CancelOrder, DRAIN, GROUP_BYTES, Group, GroupWord, LedgerWord, MOLD, NOT_READY, RECONNECT, REPLACED,
+    WORDS, YIELD, outside,
 };
 
 /// A worker's page. It keeps the buffer exported.
@@ -107,9 +107,10 @@ impl Scoreboard {
         self.page.offload_threads(change);
     }
 
-    #[pyo3(signature = (*, not_ready = false, drain = false, yields = false, replaced = false))]
-    fn order(&self, not_ready: bool, drain: bool, yields: bool, replaced: bool) {
-        let orders = [(not_ready, NOT_READY), (drain, DRAIN), (yields, YIELD), (replaced, REPLACED)];
+    #[pyo3(signature = (*, not_ready = false, drain = false, yields = false, replaced = false, reconnect = false))]
+    fn order(&self, not_ready: bool, drain: bool, yields: bool, replaced: bool, reconnect: bool) {
+        let orders =
+            [(not_ready, NOT_READY), (drain, DRAIN), (yields, YIELD), (replaced, REPLACED), (reconnect, RECONNECT)];
         self.page.order(orders.iter().filter(|(given, _)| *given).map(|(_, order)| order).sum());
     }
 

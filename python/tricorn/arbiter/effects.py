@@ -165,6 +165,7 @@ class Effects:
                 drain=order.drain,
                 yields=order.yields,
                 replaced=order.replaced,
+                reconnect=order.reconnect,
             )
 
     # Generations

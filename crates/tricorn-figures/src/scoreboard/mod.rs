@@ -36,7 +36,7 @@ pub use buckets::{BUCKETS, COARSE, bucket, bucket_floor, coarse};
 pub use call::{Call, Phase};
 pub use cancel::{CancelOrder, Cancelled};
 pub use share::Share;
-pub use states::{DRAIN, NOT_READY, REPLACED, State, YIELD};
+pub use states::{DRAIN, NOT_READY, RECONNECT, REPLACED, State, YIELD};
 pub use words::{COUNTERS, GAUGES, Role, Row, WORDS, Word, samples_of};
 
 /// In one place, since tests put others there.

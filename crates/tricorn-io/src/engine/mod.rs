@@ -193,12 +193,12 @@ impl Engine {
     }
 
     /// Connections should be closed after the reply that is being given: the worker is leaving, or is to be sent no more (so
-    /// that pools of clients that never ask for readiness move as well), or requests wait here that a sibling could take if their
-    /// clients came anew.
+    /// that pools of clients that never ask for readiness move as well), clients are to be shared with new workers, or requests wait
+    /// here that a sibling could take if their clients came anew.
     pub fn closes_connections(&self) -> bool {
         let shared = &*self.shared;
         shared.life.is_draining()
-            || shared.board.orders_not_ready()
+            || shared.board.orders_close()
             || shared.config.keepalive == 0
             || (shared.company() == Company::Siblings && shared.has_queued())
     }

@@ -138,7 +138,7 @@ impl Reactor {
             server: &config.server,
             standing: load.as_deref().unwrap_or(&config.standing_fields),
             body_length: None,
-            close: config.keepalive == 0 || self.connections.is_draining() || self.board.orders_not_ready(),
+            close: config.keepalive == 0 || self.connections.is_draining() || self.board.orders_close(),
         };
         let sent = match answer {
             Answer::File(Found { file, length, .. }, fields, status) => {

@@ -70,6 +70,8 @@ class Order(Record):
     """Takes no more connections when it drains: others listen on the same sockets."""
     replaced: bool = False
     """Others serve on when it has left: what waits is for them."""
+    reconnect: bool = False
+    """Closes each connection after its next response: clients connect anew, and meet workers started since."""
 
 
 class Log(Record):

@@ -24,6 +24,7 @@ from tricorn.arbiter.policy.commands import (
     Commit,
     Log,
     Notify,
+    Order,
     Reload,
     Rollback,
     RunReloadHooks,
@@ -31,7 +32,7 @@ from tricorn.arbiter.policy.commands import (
 )
 from tricorn.arbiter.policy.events import CanarySeen, Prepared, Reloaded
 from tricorn.arbiter.policy.state import Decision, State, Trial
-from tricorn.arbiter.policy.worker import Leaving, Worker
+from tricorn.arbiter.policy.worker import Leaving, Retiring, Serving, Worker
 from tricorn.record import replace
 
 
@@ -115,6 +116,8 @@ def roll_back(state: State, reason: str, now: float) -> Decision:
     commands: list[Command] = [log, Rollback(state.generation, reason)]
     state = replace(state, generation=trial.previous, target=trial.target, policy=trial.policy, trial=None)
     state = replace(state, scaled=trial.scaled)
+    if trial.watch is not None:
+        commands.append(_share(state, reconnect=False))
     for worker in failing:
         state, told = leaving.leave(state, worker.because("reload"), Signals.SIGTERM, now)
         commands += told
@@ -148,13 +151,23 @@ def _watch(state: State, trial: Trial, watch: Watch, now: float) -> Decision:
         return state, []
     count, seconds = f"{watch.workers} of {state.target}", watch.plan.seconds
     log = Log("info", f"Canary: comparing {count} new workers with the old ones for {seconds:g} seconds.")
-    return replace(state, trial=replace(trial, watch=replace(watch, since=now))), [log]
+    state = replace(state, trial=replace(trial, watch=replace(watch, since=now)))
+    # Connections that are kept open lead to old workers only: pools of a load balancer would never meet a canary.
+    return state, [log, _share(state, reconnect=True)]
+
+
+def _share(state: State, *, reconnect: bool) -> Order:
+    """Has clients connect anew, of both generations, until it is taken back: a second is enough for busy ones."""
+    serving = [worker.nr for worker in state.workers.values() if isinstance(worker.phase, Serving | Retiring)]
+    return Order(tuple(serving), not_ready=state.is_unready, reconnect=reconnect)
 
 
 def seen(state: State, event: CanarySeen, now: float) -> Decision:
     """Decides on a look at both generations."""
     trial, watch = state.trial, state.watch
-    if trial is None or watch is None or event.generation != state.generation or state.drain_at is not None:
+    if trial is None or watch is None or watch.since is None or state.drain_at is not None:
+        return state, []
+    if event.generation != state.generation:
         return state, []
     look = event.look
     reason = canary.judge(look, watch.plan) if event.opinion is None else None
@@ -164,12 +177,13 @@ def seen(state: State, event: CanarySeen, now: float) -> Decision:
         return roll_back(state, reason, now)
     if event.opinion or watch.is_over(now):
         log = _passed(look, watch.plan, by_hook=event.opinion is True)
-        return replace(state, trial=replace(trial, watch=None)), [log]
-    commands: list[Command] = []
+        return replace(state, trial=replace(trial, watch=None)), [log, _share(state, reconnect=False)]
+    commands: list[Command] = [] if watch.look is not None else [_share(state, reconnect=False)]
     if not watch.warned and canary.is_shorter(look):
         text = "Canary: the responses of the new workers are less than half as long as those of the old ones."
         commands.append(Log("warning", text))
-    watch = replace(watch, look=look, warned=watch.warned or bool(commands))
+        watch = replace(watch, warned=True)
+    watch = replace(watch, look=look)
     return replace(state, trial=replace(trial, watch=watch)), commands
 
 

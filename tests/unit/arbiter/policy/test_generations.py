@@ -17,7 +17,7 @@ from tricorn.arbiter.policy.commands import (
     Spawn,
     StartMold,
 )
-from tricorn.arbiter.policy.control_requests import Kill, ReloadAll, Scale
+from tricorn.arbiter.policy.control_requests import Kill, ReloadAll, Scale, SetReadiness
 from tricorn.arbiter.policy.events import (
     CanarySeen,
     ChildExited,
@@ -171,7 +171,7 @@ class TestCanary:
     def test_some_of_the_new_workers_serve_beside_all_of_the_old_ones_until_the_time_is_over(self) -> None:
         it = watched()
         it.now += 59
-        assert looking(it) == []
+        assert spawned(looking(it)) == []
         it.now += 1
         commands = looking(it)
         assert spawned(commands) == [5, 6]
@@ -186,7 +186,7 @@ class TestCanary:
     def test_the_watch_begins_when_all_canaries_serve(self) -> None:
         it = running(4)
         assert spawned(it.hang_up(policy=quiet(canary="50%"))) == [5, 6]
-        assert it.feel(Told(5, Ready())) != []
+        assert texts(it.feel(Told(5, Ready())), "info") == []
         it.now += 100
         assert looking(it) == []
         assert texts(it.feel(Told(6, Ready())))[-1].startswith("Canary: comparing 2 of 4 new workers")
@@ -249,6 +249,35 @@ class TestCanary:
         it = watched()
         it.feel(Told(1, Retire("it has served 10 requests")))
         assert not isinstance(it.state.workers[1].phase, Retiring)
+
+    def test_clients_connect_anew_for_a_second_so_that_canaries_meet_them(self) -> None:
+        it = running(3)
+        it.hang_up(policy=quiet(canary=1))
+        assert Order((1, 2, 3, 4), reconnect=True) in it.feel(Told(4, Ready()))
+        it.now += 1
+        assert looking(it) == [Order((1, 2, 3, 4))]
+        it.now += 1
+        assert looking(it) == []
+
+    @pytest.mark.parametrize("end", ["dies", "bad", "good"])
+    def test_they_do_so_no_more_when_it_ends_before(self, end: str) -> None:
+        it = watched()
+        match end:
+            case "dies":
+                commands = it.feel(ChildExited(4, -9))
+            case "bad":
+                commands = looking(it, BAD)
+            case _:
+                commands = looking(it, opinion=True)
+        orders = [each for each in commands if isinstance(each, Order) and set(each.nrs) >= {1, 2, 3}]
+        assert [each.reconnect for each in orders] == [False]
+
+    def test_readiness_that_was_denied_stays_denied(self) -> None:
+        it = running(3)
+        it.feel(Requested(1, SetReadiness(on=False)))
+        it.hang_up(policy=quiet(canary=1))
+        assert Order((1, 2, 3, 4), not_ready=True, reconnect=True) in it.feel(Told(4, Ready()))
+        assert Order((1, 2, 3, 4), not_ready=True) in looking(it)
 
     def test_too_few_requests_are_told(self) -> None:
         it = watched()

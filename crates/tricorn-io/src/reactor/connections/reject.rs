@@ -99,7 +99,7 @@ impl Connections {
         let is_whole = rejection.after == After::Keep;
         // With `Config::streaming` a request waits before its body has come: what follows is no request.
         let is_read = is_whole && !request.partial;
-        let is_leaving = self.deadlines.timeouts().is_draining() || self.board.orders_not_ready();
+        let is_leaving = self.deadlines.timeouts().is_draining() || self.board.orders_close();
         let is_last = is_leaving || self.deadlines.lifetime().is_last(id.stream(), last_from, now);
         self.work.spend_steps(config::REJECTION_STEPS);
         let may_keep = is_read && !is_last && self.config.keepalive > 0;

@@ -188,7 +188,8 @@ impl Connections {
         conn.edges.is_drained();
         let last_from = parent.serial.last_from();
         if let Role::Trunk(reader) = &mut parent.role
-            && self.deadlines.lifetime().is_last(reader.count_request(), last_from, now)
+            && (self.deadlines.lifetime().is_last(reader.count_request(), last_from, now)
+                || self.board.orders_reconnect())
         {
             trunk.drain(now / MILLI);
         }
