@@ -45,6 +45,18 @@ def reloads(scene: Scene, dice: random.Random) -> None:
         send(scene.server.pid, signal.SIGHUP)
 
 
+def canaries(scene: Scene, dice: random.Random) -> None:
+    """Reloads that begin with some of the workers, of the same code. What comes meanwhile may end them either way."""
+    while scene.wait(dice.uniform(0.2, 1.5)):
+        try:
+            with Control.connect(scene.control, timeout=20) as control:
+                control.ask("reload", canary=dice.choice((1, 2, "50%")), **{"for": dice.uniform(0.1, 1.0)})
+        except TooLate as error:
+            scene.complain(f"control: {error}")
+        except (NoAnswer, NoServer):
+            pass  # the server stops
+
+
 def scaling(scene: Scene, dice: random.Random) -> None:
     """One worker more, and one less again."""
     while scene.wait(dice.uniform(0.1, 0.6)):
@@ -263,6 +275,7 @@ WEATHER = [
     Weather("slow-readers", slow_readers),
     Weather("websockets", websockets, classes=EVENT_LOOPS),
     Weather("memory", memory, classes=THREADED),
+    Weather("canaries", canaries),
 ]
 """Hubs and loops are not ours, and promise nothing without memory."""
 

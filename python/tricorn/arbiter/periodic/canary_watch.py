@@ -98,7 +98,8 @@ class CanaryWatch(Periodic):
         self._generation: int | None = None
         """The one that is watched."""
         self._old, self._new = Tally(), Tally()
-        self._warm = False
+        self._warm_at: float | None = None
+        """When times began to be counted."""
 
     def due(self, state: State, now: float) -> float:
         if state.watch is None or state.watch.since is None:
@@ -117,13 +118,15 @@ class CanaryWatch(Periodic):
         elapsed = now - watch.since
         new = self._take(self._new, state, state.generation)
         old = self._take(self._old, state, trial.previous)
-        self._warm = self._warm or self._is_warm(elapsed, watch.plan, new)
-        look = Look(self._old.sample(len(old)), self._new.sample(len(new)))
+        timed = 0.0 if self._warm_at is None else now - self._warm_at
+        if self._warm_at is None and self._is_warm(elapsed, watch.plan, new):
+            self._warm_at = now
+        look = Look(self._old.sample(len(old)), self._new.sample(len(new)), timed)
         yield CanarySeen(state.generation, look, self._ask(look))
 
     def _begin(self, state: State, previous: int) -> None:
         """What the old workers did before does not count; canaries have done nothing before."""
-        self._old, self._new, self._warm = Tally(), Tally(), False
+        self._old, self._new, self._warm_at = Tally(), Tally(), None
         for nr in _serving(state, previous):
             reading = self._read(nr)
             if reading is not None:
@@ -135,7 +138,7 @@ class CanaryWatch(Periodic):
         for nr in nrs:
             reading = self._read(nr)
             if reading is not None:
-                tally.add(nr, reading, timed=self._warm)
+                tally.add(nr, reading, timed=self._warm_at is not None)
         return nrs
 
     def _is_warm(self, elapsed: float, plan: Plan, canaries: list[int]) -> bool:

@@ -79,6 +79,8 @@ class Look(Record):
 
     old: Sample
     new: Sample
+    timed: float = 0.0
+    """Seconds for which times have been counted."""
 
 
 class Watch(Record):
@@ -100,12 +102,7 @@ class Watch(Record):
 
 def judge(look: Look, plan: Plan) -> str | None:
     """Returns why the new generation is worse than the old one; None: nothing is known against it."""
-    return _fails_more(look) or _is_slower(look, least_timed(plan))
-
-
-def least_timed(plan: Plan) -> int:
-    """Requests of each generation without which times are not compared."""
-    return max(LEAST_EVER, min(LEAST_TIMED, plan.requests // 2))
+    return _fails_more(look) or _is_slower(look, plan)
 
 
 def is_shorter(look: Look) -> bool:
@@ -139,9 +136,10 @@ def _fails_more(look: Look) -> str | None:
     return f"{failed} ({new.failing:.1%}), and {old.failed} of {old.requests} of the old ones ({old.failing:.1%})"
 
 
-def _is_slower(look: Look, least: int) -> str | None:
+def _is_slower(look: Look, plan: Plan) -> str | None:
     old, new = look.old, look.new
-    if min(sum(old.times), sum(new.times)) < least:
+    least = max(LEAST_EVER, min(LEAST_TIMED, plan.requests // 2))
+    if look.timed < plan.seconds * TIMED_PART or min(sum(old.times), sum(new.times)) < least:
         return None
     for name, share, longer, test, z in COMPARISONS:
         before, after = old.percentile(share), new.percentile(share)
@@ -194,6 +192,9 @@ Z_ERRORS = 4.5
 
 LEAST_TIMED = 200
 LEAST_EVER = 30
+"""Requests of each generation without which times are not compared, and the least of them whatever is configured."""
+TIMED_PART = 0.25
+"""The part of `canary_time` without which they are not, either: on a busy machine all workers have slow seconds."""
 NOTICEABLE = 0.0005
 """Seconds. Some microseconds more are a thread that was asleep, or a cache that was cold."""
 COMPARISONS = (("median", 0.5, 1.3, mann_whitney, 4.0), ("95th percentile", 0.95, 1.5, beyond, 5.0))

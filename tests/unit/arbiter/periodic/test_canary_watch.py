@@ -126,6 +126,7 @@ def test_times_are_compared_after_ten_seconds_and_fifty_requests(scene: Scene) -
     scene.pages[3].serve(6)
     look = scene.look().look
     assert (sum(look.old.times), sum(look.new.times), look.new.requests) == (50, 6, 60)
+    assert look.timed == 1.0
     assert look.new.percentile(0.5) == pytest.approx(0.01125)
 
 
