@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 
 from tricorn.config.addresses import FdAddress, TcpAddress, UnixAddress
@@ -58,12 +59,22 @@ def _service(service: Service, choices: Choices) -> str:
         choices=choices,
         notify_reload=NOTIFY_RELOAD,
         time_to_start=TIME_TO_START,
+        limit_of_reload=_limit_of_reload(service),
         command=command(service),
         runtime=runtime,
         written=written,
         socket_in_runtime=any(os.path.dirname(each.path) == f"/run/{runtime}" for each in service.sockets),
         in_home=_in_home(service),
     )
+
+
+def _limit_of_reload(service: Service) -> int | None:
+    """Seconds in which a server starts, and reloads; None without a limit. With canaries the others boot after them."""
+    config = service.config
+    if not config.boot_timeout:
+        return None
+    watched = config.boot_timeout + config.canary_time if config.canary else 0.0
+    return math.ceil(config.boot_timeout + watched) + TIME_TO_START
 
 
 def directories(service: Service) -> tuple[str, list[str]]:

@@ -16,6 +16,7 @@ from tricorn.arbiter.policy.commands import (
     ServiceState,
     Spawn,
     StartMold,
+    StartSuccessor,
 )
 from tricorn.arbiter.policy.control_requests import Kill, ReloadAll, Scale, SetReadiness
 from tricorn.arbiter.policy.events import (
@@ -305,6 +306,12 @@ class TestCanary:
         it = watched()
         assert Reload() not in it.signal("HUP")
         assert Reload() in looking(it, BAD)
+
+    def test_a_successor_of_the_server_has_nothing_to_do_with_it(self) -> None:
+        it = watched()
+        assert StartSuccessor() in it.signal("USR2")
+        it.now += 60
+        assert spawned(looking(it)) == [5, 6]
 
     def test_a_stop_ends_it(self) -> None:
         it = watched()

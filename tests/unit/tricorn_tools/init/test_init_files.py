@@ -34,6 +34,7 @@ FOLLOWS: dict[str, list[tuple[tuple[str, ...], str]]] = {
         (("--graceful-timeout", "90", "--drain-delay", "10"), "TimeoutStopSec=105\n"),
         (("--boot-timeout", "20"), "TimeoutStartSec=30\n"),
         (("--boot-timeout", "0"), "TimeoutStartSec=infinity\n"),
+        (("--boot-timeout", "20", "--canary", "1", "--canary-time", "90"), "TimeoutStartSec=140\n"),
         (("-b", ":80"), "AmbientCapabilities=CAP_NET_BIND_SERVICE\nCapabilityBoundingSet=CAP_NET_BIND_SERVICE\n"),
         (("-b", ":80", "--socket"), "\nCapabilityBoundingSet=\n"),
         (("-b", "unix:/run/front/s"), "RuntimeDirectory=front\n"),
