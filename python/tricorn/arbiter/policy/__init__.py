@@ -9,7 +9,8 @@
     signals    what each signal means          reloading  generations: trial, commit, rollback
     leaving    TERM, QUIT, KILL; stopping      retiring   replacing workers that still serve
     exits      workers that are gone           booting    workers that are not there yet
-    molding    processes that fork workers    reforking  those that were workers
+    molding    processes that fork workers     reforking  those that were workers before
+    canary     whether new code is worse than the old
     log_once   notices that every worker sends
     control_requests   one class for each word of the control socket; `arguments`: how they are read
     program_requests   what a program's own arbiter asks for

@@ -108,7 +108,7 @@ class Scale(ControlRequest):
             target = max(self.least, before + (self.by or 0) if self.target is None else self.target)
         if not 1 <= target <= state.policy.max_workers:
             return _refuse(state, ticket, f"There can be 1 to {state.policy.max_workers} workers, not {target}.")
-        state, commands = signals.resize(state, target)
+        state, commands = signals.scale(state, target)
         scaled = None if is_as_configured else target
         trial = state.trial
         if trial is not None and trial.watch is not None:

@@ -67,7 +67,7 @@ def decide(state: State, event: Event, now: float) -> Decision:  # noqa: C901  #
         case Signalled(signal):
             decision = signals.signalled(state, signal, now)
         case Resized(target):
-            decision = signals.resize(state, target)
+            decision = signals.scale(state, target)
         case SpawnRequested():
             decision = program_requests.spawn(state)
         case KillRequested(pid, sent):

@@ -43,11 +43,11 @@ def _on_hup(state: State, now: float) -> Decision:
 
 
 def _on_ttin(state: State, now: float) -> Decision:
-    return resize(state, state.target + 1)
+    return scale(state, state.target + 1)
 
 
 def _on_ttou(state: State, now: float) -> Decision:
-    return resize(state, max(1, state.target - 1))
+    return scale(state, max(1, state.target - 1))
 
 
 def resize(state: State, target: int) -> Decision:
@@ -57,11 +57,16 @@ def resize(state: State, target: int) -> Decision:
         commands.append(Log("warning", f"Cannot run more than {target} workers."))
     if target == state.target:
         return state, commands
-    commands.append(WorkersChanged(target, state.target))
+    return replace(state, target=target), [*commands, WorkersChanged(target, state.target)]
+
+
+def scale(state: State, target: int) -> Decision:
+    """Sets the number that is asked for. While canaries are watched it is not known which generation stays."""
+    state, commands = resize(state, target)
     trial = state.trial
-    if trial is not None and trial.watch is not None:  # which generation stays is not known yet
-        trial = replace(trial, target=min(target, trial.policy.max_workers))
-    return replace(state, target=target, trial=trial), commands
+    if trial is not None and trial.watch is not None:
+        trial = replace(trial, target=min(state.target, trial.policy.max_workers))
+    return replace(state, trial=trial), commands
 
 
 def _on_usr1(state: State, now: float) -> Decision:

@@ -32,7 +32,9 @@ from tricorn.arbiter.policy.events import (
     Told,
 )
 from tricorn.arbiter.policy.exits import BACKOFF_FIRST
+from tricorn.arbiter.policy.state import State
 from tricorn.arbiter.policy.worker import Leaving, Retiring
+from tricorn.config.sizing import Sizing
 from tricorn.workers.messages import BootFailed, Changed, Parted, Ready, Retire, Stuck
 
 from tests.unit.arbiter.policy.support import Arbiter, arbiter, exits, quiet, running, sends, spawned, texts
@@ -340,6 +342,17 @@ class TestCanary:
         assert len(it.state.of(2)) == 5
         it.feel(ChildExited(4, -9))
         assert (it.state.target, it.state.scaled) == (5, 5)
+
+    def test_new_code_that_needs_another_number_of_workers_changes_none_of_the_old_ones(self) -> None:
+        sizing = Sizing(processors=2.0, kind="gthread")
+        it = Arbiter(State(2, quiet(workers=2, sizing=sizing)))
+        it.boot()
+        it.hang_up(policy=quiet(workers=2, sizing=sizing, canary=1))
+        it.feel(Told(3, Ready(kind="sync")))
+        assert it.state.target == 4
+        assert len(it.state.of(1)) == 2
+        it.now += 60
+        assert len(spawned(looking(it))) == 3
 
     def test_no_workers_at_all_are_not_watched(self) -> None:
         it = watched()
