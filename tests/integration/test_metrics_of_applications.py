@@ -145,6 +145,27 @@ def test_a_successor_of_max_requests_goes_on_counting(tmp_path: Path, preload: o
         until(lambda: value(scrape(admin), "orders_total", kind="a") == asked, "all are counted", every=0.2)
 
 
+def test_forks_of_a_worker_that_became_the_mold_go_on_counting(tmp_path: Path) -> None:
+    """Also those of its slot, of which others have counted meanwhile; and a mold is no live worker."""
+    config = "worker_class = 'gthread'\nworkers = 2\nrefork = 4\nmax_requests = 12\npreload_app = 'mold'\n"
+    server, admin = counting(tmp_path, config)
+    with server:
+        asked = 0
+
+        def ended() -> float:
+            nonlocal asked
+            for _ in range(6):
+                assert server.get("/a").status == 200
+            asked += 6
+            return value(scrape(admin), "worker_exits_total", reason="max_requests")
+
+        until(lambda: ended() >= 0 and server.log.matching("is the mold now"), "a worker is the mold", every=0.5)
+        most = ended() + 8
+        until(lambda: ended() >= most, "workers of each slot have ended, and of the mold's more than one", every=0.1)
+        until(lambda: value(scrape(admin), "orders_total", kind="a") == asked, "all are counted", every=0.2)
+        assert value(scrape(admin), "live") <= 4, "of molds that have ended nothing is left"
+
+
 def test_a_disk_that_hangs_holds_up_the_applications_metrics_alone(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "stall")
     with serving(lambda *_: [], admin=True, app_metrics=str(tmp_path), fault_point="stall_disk") as core:

@@ -157,6 +157,7 @@ class Hiring:
         self.once.file = next(descriptors) if Once.is_shared() else None
         if self.app_metrics is not None:
             self.app_metrics.descriptor = next(descriptors)
+            self.app_metrics.leave()
 
     def _share_channel(self, worker: Worker) -> tuple[int, int, int] | None:
         """Called in the child: returns its descriptors of the channel, or closes them if it has no use for them."""

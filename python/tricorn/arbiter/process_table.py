@@ -339,6 +339,8 @@ class ProcessTable:
             if isinstance(handle, WorkerHandle):
                 with self.guard("The requests of a worker that has ended cannot be read"):
                     serving = _serving(handle)
+            elif self.hiring.app_metrics is not None:
+                self.hiring.app_metrics.bury_mold(pid)
             yield handle, ChildExited(handle.nr, os.waitstatus_to_exitcode(status), serving)
 
     def _by_pid(self, pid: int) -> ProcessHandle | None:

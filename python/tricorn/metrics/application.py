@@ -60,11 +60,23 @@ class AppMetrics:
         self.identity.become(name)
         identity.install(self.identity)
 
+    def leave(self) -> None:
+        """Gives the slot up. Called in a worker that becomes a mold: one of its forks may be of this slot."""
+        self.identity.become(str(os.getpid()))
+        identity.begin_files()
+
     def bury(self, slot: int) -> None:
         """Removes the live gauges of a slot whose worker has exited. Called in the arbiter."""
+        self._remove_gauges(f"{slot}{self.suffix}")
+
+    def bury_mold(self, pid: int) -> None:
+        """The same of a mold that has ended."""
+        self._remove_gauges(str(pid))
+
+    def _remove_gauges(self, name: str) -> None:
         for mode in LIVE_GAUGES:
-            with suppress(OSError):  # most workers have none
-                os.unlink(f"gauge_live{mode}_{slot}{self.suffix}.db", dir_fd=self.descriptor)
+            with suppress(OSError):  # most processes have none
+                os.unlink(f"gauge_live{mode}_{name}.db", dir_fd=self.descriptor)
 
     def _remove_broken(self, name: str) -> Iterator[str]:
         """The library refuses to open a file that was cut off in a write, and the worker would not boot."""

@@ -5,6 +5,7 @@ The library asks a function for it whenever it counts, and begins other files wh
 
 from __future__ import annotations
 
+import sys
 from types import ModuleType
 from typing import Any
 
@@ -12,6 +13,7 @@ from tricorn import import_hooks
 from tricorn.unpatched import os
 
 MODULE = "prometheus_client.values"
+CHECK = "_MmapedValue__check_for_pid_change"
 
 
 class Identity:
@@ -43,12 +45,20 @@ def install(identity: Identity) -> None:
     import_hooks.after("metrics", {MODULE: name_values})
 
 
+def begin_files() -> None:
+    """Has the library begin the files of the present name now. Else it does when it counts, and may find no change."""
+    values: Any = sys.modules.get(MODULE)
+    check = None if values is None else vars(values.ValueClass).get(CHECK)
+    if check is not None:
+        check(None)  # it looks at the name, and at all values
+
+
 def _is_default(values: Any) -> bool:
     """Whether values are as the library makes them by itself: named by pid, or without files."""
     known = values.ValueClass
     if known is values.MutexValue:
         return True
-    check = vars(known).get("_MmapedValue__check_for_pid_change")
+    check = vars(known).get(CHECK)
     if check is None or not check.__closure__:
         return False
     cells = dict(zip(check.__code__.co_freevars, check.__closure__, strict=True))
