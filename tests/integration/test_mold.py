@@ -247,7 +247,8 @@ def test_status_tells_of_the_mold(tmp_path: Path) -> None:
     path = tmp_path / "control"
     with Molded(f"control_socket = {str(path)!r}\n") as server, Control.connect(str(path), timeout=20) as control:
         told = control.ask("status")
-        assert told["mold"] == {"pid": server.mold_pid(), "state": "serving", "age": told["mold"]["age"]}
+        about = {"pid": server.mold_pid(), "state": "serving", "age": told["mold"]["age"], "reforks": 0}
+        assert told["mold"] == about
         assert [worker["pid"] for worker in control.ask("workers")["workers"]] == server.worker_pids()
         assert told["workers"]["serving"] == 1
         done = subprocess.run(

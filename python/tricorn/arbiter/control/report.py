@@ -97,7 +97,12 @@ def mold(state: State, now: float) -> Json | None:
     found = state.mold_of(state.generation)
     if found is None:
         return None
-    return {"pid": found.pid, "state": _state_of(found), "age": round(now - found.started, 3)}
+    return {
+        "pid": found.pid,
+        "state": _state_of(found),
+        "age": round(now - found.started, 3),
+        "reforks": found.level,
+    }
 
 
 def canary(state: State, now: float) -> Json | None:
