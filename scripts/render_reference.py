@@ -77,7 +77,7 @@ HOOKS = (
     (
         "before_refork",
         "worker",
-        "with [`refork`](../guides/share-memory.md#refork): after `worker_exit`, before the process becomes the mold",
+        "with [`refork`](../guides/refork.md): after `worker_exit`, before the process becomes the mold",
     ),
     ("child_exit", "arbiter", "a worker has ended"),
     ("pre_exec", "child", "USR2: before the successor's program is executed"),

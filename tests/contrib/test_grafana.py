@@ -124,5 +124,6 @@ def told_by(worker_class: str) -> set[str]:
             assert server.get("/hello").status == 200
             return {name for name, _ in scrape(admin)}
 
-        until(lambda: {special, "refused_total", "responses_total"} <= told(), "the rarest are told", every=0.2)
+        rare = {special, "refused_total", "responses_total", "process_pss_bytes"}
+        until(lambda: rare <= told(), "the rarest are told", every=0.2)
         return {f"tricorn_{name}" for name in told()}

@@ -71,7 +71,7 @@ class Hooks(Section):
         "server, worker",
         "In a worker that has drained and is about to become the mold (`refork`), before it is looked through.",
         "The place to close what forks must not share. Idle connections of well-known libraries are closed afterwards "
-        "([which ones](../guides/share-memory.md#refork)). An exception keeps it from becoming the mold.",
+        "([which ones](../guides/refork.md)). An exception keeps it from becoming the mold.",
         own=True,
     )
 

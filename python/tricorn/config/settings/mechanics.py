@@ -39,7 +39,7 @@ class Mechanics(Section):
         help="Fork workers from one that has served so many requests, whose memory is warm.",
         doc="With `preload_app = mold` and the classes `sync` and `gthread`. `refork = 1000, 5000`: the first worker "
         "that has served 1000 requests drains and becomes the mold; the others are replaced by forks of it, one after "
-        "another; and once more after 5000 ([how](../guides/share-memory.md#refork)).",
+        "another; and once more after 5000 ([how](../guides/refork.md)).",
     )
 
     warmup: Setting[tuple[str, ...]] = Setting(
