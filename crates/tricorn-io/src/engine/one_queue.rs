@@ -128,6 +128,9 @@ impl Shared {
         if !core.reactor.may_start() || core.reactor.pauses() || self.leaves_channel(siblings) {
             return None;
         }
+        if core.reactor.comes_before(channel) {
+            return None;
+        }
         loop {
             let id = self.take_one(core, siblings, channel)?;
             if let Some(exchange) = core.reactor.begin_waiting(id) {

@@ -106,6 +106,18 @@ impl Reactor {
         }
     }
 
+    /// Whether the request that is served next here has waited for longer than what lies first in the channel, and cannot go there. App
+    /// threads take from the channel first: its turn would come when the channel is empty.
+    pub fn comes_before(&self, channel: &Channel) -> bool {
+        let is_bound = |id: &RequestId| !self.connections.may_move(*id, 1);
+        if self.dispatch.find(|_| true).filter(is_bound).is_none() {
+            return false;
+        }
+        let mut header = [0; HEADER];
+        let Ok(Some((_, Some(_)))) = channel.peek(&mut header) else { return false };
+        HandOverMessage::decode(&header).is_some_and(|first| first.complete > self.oldest())
+    }
+
     #[inline]
     fn fail_here(&self, here: Failpoint) {
         if self.config.fault == Some(here) {

@@ -167,6 +167,32 @@ fn what_comes_by_the_channel_keeps_its_place_among_those_that_came_later() {
 }
 
 #[test]
+fn what_can_go_nowhere_comes_before_younger_ones_in_the_channel() {
+    let workers = Workers::echo(Plan { by_hand: Some(0), ..plan(2) });
+    let engine = &workers.servers[0].engine;
+    workers.block(1);
+    let (mut older, mut newer) = (workers.servers[0].connect(), workers.servers[0].connect());
+    let slot = engine.join(true).expect("a place");
+    assert!(matches!(engine.next(slot, None), Wake::Nothing));
+    // A request with trailers stays. Both are shown to this thread, which does not come.
+    older.send(b"POST /older HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Sum: 1\r\n\r\n");
+    engine.wait(slot);
+    workers.until_waiting(1);
+    newer.ask("/newer");
+    until("the newer one is in the channel", || workers.in_channel() == 1);
+    let mut done = None;
+    for wanted in ["/older", "/newer"] {
+        let Wake::Request(mut exchange) = engine.next(slot, done.take()) else { panic!("{wanted} does not begin") };
+        assert_eq!(path(&exchange), wanted);
+        answer(engine, &mut exchange, b"");
+        done = Some(exchange);
+    }
+    assert!(matches!(engine.next(slot, done), Wake::Nothing));
+    engine.leave(slot, None);
+    workers.unblock_all();
+}
+
+#[test]
 fn a_nudge_that_nobody_took_hides_nobody_behind_it() {
     let config = tricorn_io::Config { queue_timeout: 300 * MILLI, ..plan(2).config };
     let workers = Workers::echo(Plan { config, ..plan(2) });
