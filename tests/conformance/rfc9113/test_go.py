@@ -110,6 +110,17 @@ def test_cancelled_requests_leave_the_connection(program: str, pool: Pool, worke
 
 
 @ALL_CLASSES
+def test_window_updates_of_a_client_that_reads_little_at_a_time_are_no_flood(
+    program: str, pool: Pool, worker_class: str
+) -> None:
+    server = pool.get(worker_class=worker_class, **options(pool))
+    outcome = play(program, pool, server, "slowly", *["/stream?count=200&size=65536"] * 3)
+    assert outcome["Failures"] is None
+    assert [(answer["Status"], answer["Body"]) for answer in outcome["Answers"]] == [(200, "13107200")] * 3
+    assert outcome["Connections"] == 1
+
+
+@ALL_CLASSES
 def test_a_hundred_streams_at_once(program: str, pool: Pool, worker_class: str) -> None:
     server = pool.get(worker_class=worker_class, **options(pool))
     outcome = play(program, pool, server, "many", *(f"/blob?size={1000 * nr}" for nr in range(1, STREAMS + 1)))

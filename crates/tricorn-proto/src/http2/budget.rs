@@ -65,13 +65,15 @@ impl Overhead {
     }
 }
 
-/// WINDOW_UPDATE frames are free as far as DATA sent has earned them: two for each frame, for the stream and the connection.
+/// WINDOW_UPDATE frames are free as far as DATA sent has earned them: ten for each frame, as with Envoy, and two for each 4 KiB. Go's
+/// clients send one for the stream and one for the connection whenever their application has read so much.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Allowance(u32);
 
 impl Allowance {
-    pub fn earn(&mut self) {
-        self.0 = (self.0 + 2).min(MAX_ALLOWANCE);
+    pub fn earn(&mut self, bytes: usize) {
+        let earned = PER_FRAME.saturating_add(u32::try_from(bytes / 2048).unwrap_or(u32::MAX));
+        self.0 = self.0.saturating_add(earned).min(MAX_ALLOWANCE);
     }
 
     pub fn use_one(&mut self) -> bool {
@@ -81,7 +83,10 @@ impl Allowance {
     }
 }
 
-const MAX_ALLOWANCE: u32 = 1000;
+const PER_FRAME: u32 = 10;
+
+/// Those for 8 MiB that wait at the client are sent at once when it reads them.
+const MAX_ALLOWANCE: u32 = 10_000;
 
 /// All that a connection may spend.
 #[derive(Debug)]
@@ -130,7 +135,7 @@ impl Budgets {
     /// A frame of DATA was sent.
     pub fn data_sent(&mut self, bytes: usize) {
         self.overhead.payload(bytes);
-        self.updates.earn();
+        self.updates.earn(bytes);
     }
 }
 
@@ -152,6 +157,19 @@ mod tests {
     fn a_clock_that_goes_back_earns_nothing_twice() {
         let mut budget = Budget::new(Rate { burst: 1, per_second: 1 }, 5000);
         assert!(budget.spend(5000) && !budget.spend(0) && !budget.spend(5000) && budget.spend(6000));
+    }
+
+    #[test]
+    fn window_updates_are_free_as_far_as_data_has_earned_them() {
+        let mut allowance = Allowance::default();
+        let free = |allowance: &mut Allowance| (0..).take_while(|_| allowance.use_one()).count();
+        assert_eq!(free(&mut allowance), 0);
+        allowance.earn(100);
+        assert_eq!(free(&mut allowance), 10);
+        allowance.earn(16 << 10);
+        assert_eq!(free(&mut allowance), 18);
+        (0..10_000).for_each(|_| allowance.earn(usize::MAX));
+        assert_eq!(free(&mut allowance), 10_000);
     }
 
     #[test]

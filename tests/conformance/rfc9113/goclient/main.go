@@ -59,6 +59,7 @@ var scenes = map[string]func(*player, *Outcome, []string){
 	"get":     get,
 	"post":    post,
 	"cancel":  cancel,
+	"slowly":  slowly,
 	"many":    many,
 	"reloads": reloads,
 }
@@ -120,8 +121,10 @@ func post(own *player, outcome *Outcome, paths []string) {
 	}
 }
 
-// cancel reads the beginning of the first path's response and lets go of it, ten times; then it asks for the second.
+// cancel reads the beginning of the first path's response and lets go of it, ten times; then it asks for the second. One connection at a
+// time: the transport keeps one only when the request for which it was opened may be over already, and the next one opens another.
 func cancel(own *player, outcome *Outcome, paths []string) {
+	own.client.Transport.(*http.Transport).MaxConnsPerHost = 1
 	for number := 0; number < 10; number++ {
 		ctx, stop := context.WithCancel(context.Background())
 		response, err := own.client.Do(own.request(ctx, "GET", paths[0], nil))
@@ -140,6 +143,30 @@ func cancel(own *player, outcome *Outcome, paths []string) {
 		stop()
 	}
 	get(own, outcome, paths[1:])
+}
+
+// slowly reads each response in pieces of 4 KiB: after each, Go sends a WINDOW_UPDATE for the stream and one for the connection. It answers
+// with how many bytes there were.
+func slowly(own *player, outcome *Outcome, paths []string) {
+	own.client.Transport.(*http.Transport).MaxConnsPerHost = 1
+	for _, path := range paths {
+		response, err := own.client.Do(own.request(context.Background(), "GET", path, nil))
+		if err != nil {
+			outcome.fail(err)
+			continue
+		}
+		total, piece := 0, make([]byte, 4<<10)
+		for err == nil {
+			var count int
+			count, err = response.Body.Read(piece)
+			total += count
+		}
+		if err != io.EOF {
+			outcome.fail(err)
+		}
+		response.Body.Close()
+		outcome.Answers = append(outcome.Answers, Answer{Status: response.StatusCode, Body: fmt.Sprint(total)})
+	}
 }
 
 // many asks for the first path once, which opens the connection, and for all paths at once then.
