@@ -21,7 +21,6 @@ from tricorn.record import replace
 
 MOST_FAILURES = 2
 LEAST_GAIN = 0.05
-MEBIBYTE = 1 << 20
 
 
 def seen(state: State, look: WorkerSeen) -> State:
@@ -73,7 +72,7 @@ def weighed(state: State, event: Weighed) -> Decision:
     gain = 1 - event.size / before
     served = state.policy.refork[mold.level - 1]
     text = (
-        f"Refork after {served} requests: {event.size / MEBIBYTE:.1f} MiB (PSS) a worker, {before / MEBIBYTE:.1f} MiB "
+        f"Refork after {served} requests: {event.size / retiring.MEGABYTE:.1f} MiB (PSS) a worker, {before / retiring.MEGABYTE:.1f} MiB "
         f"before ({-gain:+.0%})."
     )
     if gain < LEAST_GAIN:
