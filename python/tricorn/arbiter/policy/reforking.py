@@ -71,10 +71,8 @@ def weighed(state: State, event: Weighed) -> Decision:
         return replace(state, refork=refork), []
     gain = 1 - event.size / before
     served = state.policy.refork[mold.level - 1]
-    text = (
-        f"Refork after {served} requests: {event.size / retiring.MEGABYTE:.1f} MiB (PSS) a worker, {before / retiring.MEGABYTE:.1f} MiB "
-        f"before ({-gain:+.0%})."
-    )
+    now, then = (f"{size / retiring.MEGABYTE:.1f} MiB" for size in (event.size, before))
+    text = f"Refork after {served} requests: {now} (PSS) a worker, {then} before ({-gain:+.0%})."
     if gain < LEAST_GAIN:
         refork = replace(refork, is_off=True)
         text += f" That is less than {LEAST_GAIN:.0%}: no more until the next reload."
