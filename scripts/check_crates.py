@@ -43,6 +43,7 @@ ALLOWED = {
         "flate2",
         "brotli",
         "zstd-safe",
+        "self_cell",
     },
     "tricorn-py": {"tricorn-proto", "tricorn-io", "tricorn-load", "tricorn-doctor", "pyo3", "rcgen", "rustc-hash"},
     "tricorn-load": {
