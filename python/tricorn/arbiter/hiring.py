@@ -136,7 +136,7 @@ class Hiring:
         )
 
     def descriptors(self, generation: Generation) -> list[int]:
-        """What a worker gives to its core, or closes, and a mold needs."""
+        """Lists what a worker gives to its core, or closes, and a mold needs."""
         channel, mailboxes = self.shared.channel, self.shared.mailboxes
         return [
             *(listener.socket.fileno() for listener in generation.all_listeners()),

@@ -69,11 +69,11 @@ NOTHING = Reading((0,) * len(FIGURES), (0,) * (len(EDGES) - 1))
 
 
 class Tally:
-    """What the workers of a generation have done, also those that have ended meanwhile."""
+    """Counts of the workers of a generation, also of those that have ended meanwhile."""
 
     def __init__(self) -> None:
         self.last: dict[int, Reading] = {}
-        """By the number of the worker."""
+        """The last reading of each worker, by its number."""
         self.all = NOTHING
 
     def add(self, nr: int, reading: Reading, *, timed: bool) -> None:
@@ -125,7 +125,7 @@ class CanaryWatch(Periodic):
         yield CanarySeen(state.generation, look, self._ask(look))
 
     def _begin(self, state: State, previous: int) -> None:
-        """What the old workers did before does not count; canaries have done nothing before."""
+        """Leaves out what the old workers did before; canaries have done nothing before."""
         self._old, self._new, self._warm_at = Tally(), Tally(), None
         for nr in _serving(state, previous):
             reading = self._read(nr)

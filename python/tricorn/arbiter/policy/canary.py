@@ -27,7 +27,7 @@ class Plan(Record):
     size: int | str
     """Workers, or a share of those wanted: `10%`."""
     seconds: float
-    """For how long they are watched."""
+    """The time for which they are watched."""
     requests: int
     """Requests that make a verdict; with fewer the log says so."""
 
@@ -94,7 +94,7 @@ class Watch(Record):
     look: Look | None = None
     """The last one."""
     warned: bool = False
-    """Of responses that are shorter than before."""
+    """The warning about responses that are shorter than before was logged."""
 
     def is_over(self, now: float) -> bool:
         return self.since is not None and now - self.since >= self.plan.seconds
@@ -198,7 +198,7 @@ TIMED_PART = 0.25
 NOTICEABLE = 0.0005
 """Seconds. Some microseconds more are a thread that was asleep, or a cache that was cold."""
 COMPARISONS = (("median", 0.5, 1.3, mann_whitney, 4.0), ("95th percentile", 0.95, 1.5, beyond, 5.0))
-"""What is compared, the factor by which it has to be longer, and the test that has to agree, with its least z.
+"""The figures compared, the factor by which one has to be longer, and the test that has to agree, with its least z.
 
 Buckets are up to a third wide, so that a time that crosses an edge by little seems 1.296 times as long at most.
 """

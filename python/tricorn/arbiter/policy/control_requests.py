@@ -36,7 +36,7 @@ class ReloadAll(ControlRequest):
     canary: int | str | None = None
     """Workers of the new generation to begin with, in place of the configured number: `1`, `"10%"`."""
     seconds: float | None = None
-    """For how long these are watched, in place of `canary_time`."""
+    """The time for which these are watched, in place of `canary_time`."""
 
     @classmethod
     def parse(cls, arguments: Arguments) -> ReloadAll:
