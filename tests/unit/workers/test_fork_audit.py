@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from textwrap import dedent
 from types import ModuleType
@@ -31,6 +31,13 @@ from tests.harness.postgres import Postgres, postgres
 __all__ = ["postgres"]
 
 
+def names_beyond(before: set[str]) -> Iterator[str]:
+    """Names of threads that came later."""
+    for number in set(os.listdir("/proc/self/task")) - before:
+        with suppress(OSError):
+            yield Path(f"/proc/self/task/{number}/comm").read_text().strip()
+
+
 @pytest.fixture
 def audit(monkeypatch: pytest.MonkeyPatch) -> Audit:
     """This process has threads of the tests' own."""
@@ -39,6 +46,8 @@ def audit(monkeypatch: pytest.MonkeyPatch) -> Audit:
     everybody, loops = threading.enumerate, fork_audit.event_loops
     monkeypatch.setattr(fork_audit.threading, "enumerate", lambda: [each for each in everybody() if each not in mine])
     monkeypatch.setattr(fork_audit, "event_loops", lambda: list(loops())[len(before) :])
+    native = set(os.listdir("/proc/self/task"))
+    monkeypatch.setattr(fork_audit, "thread_names", lambda: names_beyond(native))
     monkeypatch.setattr(fork_audit, "PAUSES", (0.001,))
     return Audit()
 
