@@ -149,12 +149,12 @@ class Effects:
 
     def _change_role(self, command: Promote | AdoptMold) -> None:
         """A worker becomes a mold: it is told to, or has done so, which is its end as a worker."""
-        generation = self._generations.current
         if isinstance(command, Promote):
-            self._processes.promote(command.nr, generation)
+            self._processes.promote(command.nr, self._generations[command.generation])
             return
         worker = self._processes.adopt_mold(command.nr)
         if worker is not None:
+            generation = self._generations.current
             self._parts.statistics.count_exit("refork")
             hooks.may(generation.config, generation.log, "child_exit", self._server, worker)
 

@@ -90,7 +90,6 @@ class WorkerHandle(ProcessHandle):
         *,
         reports: int = -1,
         profile_bell: int = -1,
-        mold_requests: socket.socket | None = None,
     ) -> None:
         super().__init__(nr, pid, messages)
         self.worker = worker
@@ -105,7 +104,7 @@ class WorkerHandle(ProcessHandle):
 
         A pipe rather than an eventfd: its ends have separate flags, so a worker cannot make the arbiter's writes block.
         """
-        self.mold_requests = mold_requests
+        self.mold_requests: socket.socket | None = None
         """The arbiter's end of the requests to it once it is a mold; None if it will be none."""
         self.profiled = 0
         """The number of the last order."""

@@ -1,6 +1,6 @@
 """A worker that has drained becomes a mold (`refork`): what would not survive its forks is closed, or named.
 
-own threads have ended --> connections are closed --> hook before_refork --> audit, which raises what it has found
+own threads have ended --> hook before_refork --> connections are closed --> audit, which raises what it has found
 """
 
 from __future__ import annotations

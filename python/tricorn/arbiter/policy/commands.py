@@ -39,6 +39,7 @@ class Promote(Record):
     """Tells a worker that is about to leave to become the mold of its generation. It says what has become of that."""
 
     nr: int
+    generation: int
 
 
 class AdoptMold(Record):

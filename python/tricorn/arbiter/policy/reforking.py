@@ -59,10 +59,10 @@ def _are_all_of(state: State, mold: Worker) -> bool:
 
 def weighed(state: State, event: Weighed) -> Decision:
     """Notes the memory before, or says what was gained."""
-    refork = replace(state.refork_of_generation(), weighs=False)
-    before = refork.before
     if event.generation != state.generation:
         return state, []
+    refork = replace(state.refork_of_generation(), weighs=False)
+    before = refork.before
     mold = state.mold_of(state.generation)
     if before is None:
         return replace(state, refork=replace(refork, before=event.size or 0)), []
@@ -80,7 +80,7 @@ def weighed(state: State, event: Weighed) -> Decision:
 
 
 def became(state: State, worker: Worker, now: float) -> Decision:
-    """A worker says that it can be forked. It believes so only of one that was told to become the mold."""
+    """A worker says that it can be forked. Only one that was told to become the mold is believed."""
     old = state.mold_of(worker.generation)
     if not (worker.becomes_mold and isinstance(worker.phase, Leaving)):
         return state, []
@@ -109,8 +109,8 @@ def failed(state: State, worker: Worker, reason: str) -> Decision:
         state = state.with_worker(replace(worker, becomes_mold=False))
     if worker.generation != state.generation or state.stopping is not None:
         return state, []
-    refork = replace(state.refork_of_generation(), before=None)
-    refork = replace(refork, failures=refork.failures + 1)
+    refork = state.refork_of_generation()
+    refork = replace(refork, before=None, failures=refork.failures + 1)
     text = f"Refork failed; {str(worker).lower()} ends. {reason}"
     if refork.failures >= MOST_FAILURES:
         refork = replace(refork, is_off=True)

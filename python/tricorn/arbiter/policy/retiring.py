@@ -65,7 +65,7 @@ def stop_replaced(state: State, now: float) -> Decision:
         level: Level = "debug" if phase.stuck else "info"  # a stuck one has been told of
         commands.append(Log(level, f"Replacing worker (pid:{worker.pid}): {phase.reason}."))
         if worker.becomes_mold:
-            commands.append(Promote(worker.nr))
+            commands.append(Promote(worker.nr, worker.generation))
         state, told = leaving.leave(state, worker, Signals.SIGTERM, now)
         commands += told
     return state, commands

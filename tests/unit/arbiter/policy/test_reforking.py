@@ -209,6 +209,17 @@ def test_a_reload_meanwhile_ends_the_new_mold_with_its_generation() -> None:
     assert sends(commands) == [(2, "SIGTERM")]
 
 
+def test_a_worker_that_is_replaced_during_a_reload_gets_what_belongs_to_its_own_generation() -> None:
+    """A reload may have other listeners."""
+    it = booted()
+    look(it, 2, 100)
+    weigh(it, 50)
+    (successor,) = spawned(look(it, 2, 100))
+    it.reload(policy=it.state.policy)
+    commands = serve(it, successor)
+    assert [each for each in commands if isinstance(each, Promote)] == [Promote(2, generation=1)]
+
+
 def test_when_all_ends_the_new_mold_ends_as_well() -> None:
     it = booted()
     promote(it)
