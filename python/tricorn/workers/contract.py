@@ -82,22 +82,33 @@ class Contract:
         return 1
 
     @classmethod
+    def called_directly(cls, application: Callable[..., Any], config: Config) -> tuple[Callable[..., Any], int] | None:
+        """Returns the WSGI application that can be called without a loop or a server, and how many of its calls run at
+        once. None: it is none.
+        """
+        return application, cls.at_once(config)
+
+    @classmethod
     @contextmanager
     def rehearse(cls, application: Callable[..., Any], config: Config, log: Logger) -> Iterator[Ask | None]:
         """Starts the application up in a mold, yields what asks it as `make_ask` does, and shuts it down."""
-        from tricorn.gateway.warmup import ask_wsgi
-
-        yield ask_wsgi(application, log, multithread=cls.at_once(config) > 1, multiprocess=True, worker=0)
+        yield cls._ask_directly(application, config, log, multiprocess=True, worker=0)
 
     def make_ask(self) -> Ask | None:
         """Returns what asks the application, once it has started up, for a target of `warmup`. None: nothing can."""
-        return self.make_wsgi_ask(self.wsgi, self.at_once(self.cfg))
+        spec = self.spec
+        return self._ask_directly(self.wsgi, self.cfg, self.log, multiprocess=spec.siblings, worker=spec.slot)
 
-    def make_wsgi_ask(self, application: Callable[..., Any], at_once: int) -> Ask:
+    @classmethod
+    def _ask_directly(
+        cls, application: Callable[..., Any], config: Config, log: Logger, *, multiprocess: bool, worker: int
+    ) -> Ask | None:
         from tricorn.gateway.warmup import ask_wsgi
 
-        spec = self.spec
-        return ask_wsgi(application, self.log, multithread=at_once > 1, multiprocess=spec.siblings, worker=spec.slot)
+        called = cls.called_directly(application, config)
+        if called is None:
+            return None
+        return ask_wsgi(called[0], log, multithread=called[1] > 1, multiprocess=multiprocess, worker=worker)
 
     def wakeup_fd(self, core: Core) -> int:
         """Returns a non-blocking descriptor that ends the main thread's wait when it is written to."""

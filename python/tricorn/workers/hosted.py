@@ -13,8 +13,7 @@ There is no core in the process. The heartbeat is that of `notify`, and `timeout
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tricorn.config.resolve import Raw
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from tricorn.config.config import Config
-    from tricorn.gateway.warmup import Ask
     from tricorn.log import Logger
 
 
@@ -129,11 +127,7 @@ class Front(Worker):
             self._ask_to_retire()
 
     @classmethod
-    @contextmanager
-    def rehearse(cls, application: Callable[..., Any], config: Config, log: Logger) -> Iterator[Ask | None]:
-        yield None
-
-    def make_ask(self) -> Ask | None:
+    def called_directly(cls, application: Callable[..., Any], config: Config) -> tuple[Callable[..., Any], int] | None:
         return None
 
     def after_fork(self, fds: WorkerFds) -> None:

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,6 @@ from tricorn.workers.farewell import Farewell
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
-    from tricorn.gateway.warmup import Ask
     from tricorn.log import Logger
     from tricorn.workers.native import Core, LoopServer
 
@@ -88,11 +86,7 @@ class LoopWorker(Worker):
         return self._loop.loop
 
     @classmethod
-    @contextmanager
-    def rehearse(cls, application: Callable[..., Any], config: Config, log: Logger) -> Iterator[Ask | None]:
-        yield None
-
-    def make_ask(self) -> Ask | None:
+    def called_directly(cls, application: Callable[..., Any], config: Config) -> tuple[Callable[..., Any], int] | None:
         return None
 
     def prepare(self) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tornado.wsgi import WSGIContainer
@@ -15,8 +14,6 @@ from tricorn.workers.loops import LoopWorker
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
-    from tricorn.gateway.warmup import Ask
-    from tricorn.log import Logger
     from tricorn.workers.native import CallGateway, WsgiGateway
 
 
@@ -26,16 +23,9 @@ class TornadoWorker(LoopWorker):
     alias = "tornado"
 
     @classmethod
-    @contextmanager
-    def rehearse(cls, application: Callable[..., Any], config: Config, log: Logger) -> Iterator[Ask | None]:
-        from tricorn.gateway.warmup import ask_wsgi
-
+    def called_directly(cls, application: Callable[..., Any], config: Config) -> tuple[Callable[..., Any], int] | None:
         called = wsgi_of(application)
-        yield None if called is None else ask_wsgi(called, log, multithread=False, multiprocess=True, worker=0)
-
-    def make_ask(self) -> Ask | None:
-        called = wsgi_of(self.wsgi)
-        return None if called is None else self.make_wsgi_ask(called, 1)
+        return None if called is None else (called, 1)
 
     def loaded(self) -> None:
         # A WSGI call that waits for its client holds up the loop.
